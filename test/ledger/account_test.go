@@ -4,6 +4,7 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,7 +20,9 @@ type request struct {
 	ID      string
 	Phase   string
 	Outcome string
+	Session string
 	TTFT    *int64 `json:"ttft_ns"`
+	TTFAT   *int64 `json:"ttfat_ns"`
 	TPOT    *int64 `json:"tpot_ns"`
 	E2E     *int64 `json:"e2e_ns"`
 	Output  int    `json:"usage_output_tokens"`
@@ -36,6 +39,8 @@ const (
 	eligible = "eligible"
 	overall  = "attainment"
 	service  = "service attainment"
+	begun    = "sessions begun"
+	goods    = "sessions good"
 )
 
 // requests reads the records of a run, without the lines of the ledger.
@@ -93,7 +98,36 @@ func (c *run) account(all []request, page account) account {
 	if a[eligible] > 0 {
 		a[service] = a[good] / a[eligible]
 	}
+	c.ofSessions(all, a)
 	return a
+}
+
+// ofSessions counts the sessions of a run whose sessions have equally many turns. One with a request that did not end ok has failed. One
+// of which requests are missing otherwise was cut.
+func (c *run) ofSessions(all []request, a account) {
+	if c.sessions == 0 {
+		return
+	}
+	ok, failed := map[string]int{}, map[string]bool{}
+	for _, r := range all {
+		if r.Outcome == "ok" {
+			ok[r.Session]++
+		} else {
+			failed[r.Session] = true
+		}
+	}
+	a[begun] = float64(c.sessions)
+	for i := range c.sessions {
+		switch name := fmt.Sprintf("s%d", i); {
+		case failed[name]:
+			a["sessions failed"]++
+		case ok[name] == c.expected/c.sessions:
+			a["sessions ok"]++
+			a[goods]++
+		default:
+			a["sessions cut"]++
+		}
+	}
 }
 
 // received returns the number of requests that an engine received, without probes.

@@ -24,6 +24,11 @@ type ledger struct {
 	Filtered float64            `json:"filtered"`
 	Good     float64            `json:"good"`
 	Eligible float64            `json:"eligible"`
+	Sessions struct {
+		Begun    float64            `json:"begun"`
+		Outcomes map[string]float64 `json:"outcomes"`
+		Good     float64            `json:"good"`
+	} `json:"sessions"`
 }
 
 func (l ledger) account() account {
@@ -33,6 +38,10 @@ func (l ledger) account() account {
 	}
 	for reason, n := range l.Dropped {
 		a["dropped "+reason] = n
+	}
+	a[begun], a[goods] = l.Sessions.Begun, l.Sessions.Good
+	for outcome, n := range l.Sessions.Outcomes {
+		a["sessions "+outcome] = n
 	}
 	a.shares()
 	return a
@@ -112,7 +121,8 @@ func reported(t *testing.T, args ...string) (all []account) {
 func onPage(p outside.Page, workload string) account {
 	a := account{
 		expected: p.Sum("replayd_requests_expected_total", workload), good: p.Sum("replayd_goodput_requests_total", workload),
-		eligible:    p.Sum("replayd_requests_eligible_total", workload),
+		eligible: p.Sum("replayd_requests_eligible_total", workload),
+		begun:    p.Sum("replayd_sessions_begun_total", workload), goods: p.Sum("replayd_sessions_good_total", workload),
 		"in flight": p.Sum("replayd_requests_in_flight", workload), "waiting": p.Sum("replayd_requests_waiting", workload),
 	}
 	byLabel := func(family, label, prefix string) {
@@ -132,6 +142,7 @@ func onPage(p outside.Page, workload string) account {
 	}
 	byLabel("replayd_requests_total", "outcome", "")
 	byLabel("replayd_requests_dropped_total", "reason", "dropped ")
+	byLabel("replayd_sessions_total", "outcome", "sessions ")
 	a.shares()
 	return a
 }
@@ -150,9 +161,14 @@ func inPrometheus(t *testing.T, p outside.Prometheus, run string, at time.Time) 
 	one(expected, "replayd_requests_expected_total")
 	one(good, "replayd_goodput_requests_total")
 	one(eligible, "replayd_requests_eligible_total")
-	for label, c := range map[string]struct{ series, prefix string }{
-		"outcome": {"replayd_requests_total", ""}, "reason": {"replayd_requests_dropped_total", "dropped "},
+	if sessions, err := p.Query(t.Context(), `replayd_sessions_begun_total{namespace="`+run+`"}`, at); err == nil && len(sessions) > 0 {
+		one(begun, "replayd_sessions_begun_total")
+		one(goods, "replayd_sessions_good_total")
+	}
+	for _, c := range []struct{ label, series, prefix string }{
+		{"outcome", "replayd_requests_total", ""}, {"reason", "replayd_requests_dropped_total", "dropped "}, {"outcome", "replayd_sessions_total", "sessions "},
 	} {
+		label := c.label
 		result, err := p.Query(t.Context(), `sum by (`+label+`) ({__name__="`+c.series+`",namespace="`+run+`"}) > 0`, at)
 		if err != nil {
 			t.Fatal(err)

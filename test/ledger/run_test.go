@@ -24,6 +24,7 @@ type run struct {
 	args     []string
 	expected int
 	filtered int                  // rows over the limits on their lengths
+	sessions int                  // s0, s1 and so on, of equally many turns; 0: the rows have none
 	drops    string               // the reason of all drops; "": nothing is dropped
 	chosen   bool                 // the workload is configured to drop requests without a lane
 	keeps    func(r request) bool // reports whether an ok request is within all bounds; nil: every one is
@@ -82,6 +83,12 @@ var runs = []run{
 		keeps: func(r request) bool { return within(r.TTFT, second/2) },
 	},
 	{
+		name: "half reasons too long", engine: []string{"--ttft", "20ms", "--itl", "250ms", "--reasoning-tokens", "3"},
+		trace: rows(16, 100*time.Millisecond, func(i int) string { return lengths(20, 3+i%2)(i) }), // the long ones answer after 0.77 s, the others never
+		args:  []string{"--goodput", "ttfat:500ms", "--min-goodput", "0.99"}, expected: 16, code: 3,
+		keeps: func(r request) bool { return within(r.TTFAT, second/2) },
+	},
+	{
 		name: "a bound that only AIPerf names", engine: []string{"--ttft", "20ms", "--itl", "2ms"}, trace: rows(20, 50*time.Millisecond, lengths(20, 5)),
 		args: []string{"--goodput", "output_token_throughput_per_user:100000", "--min-goodput", "0.99"}, expected: 20, code: 3,
 		keeps: func(r request) bool { return r.TPOT == nil || float64(second)/float64(*r.TPOT) >= 100000 },
@@ -96,7 +103,7 @@ var runs = []run{
 	},
 	{
 		name: "sessions", engine: []string{"--ttft", "20ms", "--fault-500", "0.3", "--seed", "3"}, trace: rows(40, 50*time.Millisecond, turns(8)),
-		args: []string{"--goodput", "ttft:20s"}, expected: 40, drops: "session_failed",
+		args: []string{"--goodput", "ttft:20s", "--slo-session", "5m"}, expected: 40, drops: "session_failed", sessions: 8,
 	},
 	{
 		name: "filtered", engine: []string{"--ttft", "20ms"}, trace: rows(40, 50*time.Millisecond, func(i int) string { return lengths(20+(3-i%4)*100, 3)(i) }), // only the last of four is sent

@@ -5,6 +5,7 @@ package ledger_test
 import (
 	"encoding/csv"
 	"html"
+	"maps"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -40,6 +41,14 @@ func (c *run) texts(t *testing.T, dir string, m made, want account) {
 			t.Errorf("CSV: %s: want %v, got %v", name, number, v)
 		}
 	}
+	for name, number := range map[string]float64{
+		"Session Count (sessions)": want[begun], "Ok Session Count (sessions)": want["sessions ok"], "Failed Session Count (sessions)": want["sessions failed"],
+		"Good Session Count (sessions)": want[goods],
+	} {
+		if v, said := csv[name]; said != (c.sessions > 0) || v != number {
+			t.Errorf("CSV: %s: want %v, got %v", name, number, v)
+		}
+	}
 	if v, said := csv["Good Request Count"]; said && v != want[good] {
 		t.Errorf("CSV: Good Request Count: want %v, got %v", want[good], v)
 	}
@@ -54,6 +63,14 @@ func (c *run) page(t *testing.T, dir string, want account) {
 	}
 	text := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(read(t, dir, artifacts, "report.html"), " "))
 	agreesOnGood(t, "page", text, want)
+	for name, n := range ofSessions(text) {
+		if n != want[name] || c.sessions == 0 {
+			t.Errorf("page: %s: want %v, got %v", name, want[name], n)
+		}
+	}
+	if c.sessions > 0 && ofSessions(text)[begun] == 0 {
+		t.Error("page: want the sessions counted, it does not say")
+	}
 	for name, n := range want {
 		if reason, drop := strings.CutPrefix(name, "dropped "); drop && !regexp.MustCompile(`Never sent: `+reason+`\s+`+strconv.Itoa(int(n))+`\b`).MatchString(text) {
 			t.Errorf("page: want %v never sent (%s), it does not say so", n, reason)
@@ -92,6 +109,25 @@ func onStdout(t *testing.T, out string) account {
 	delete(a, "sent")
 	for _, m := range regexp.MustCompile(`(?m)^(attainment|service attainment) +([\d.]+): (\d+) of (\d+) (expected|eligible)`).FindAllStringSubmatch(out, -1) {
 		a[m[1]], a[good], a[m[5]] = number(m[2]), number(m[3]), number(m[4])
+	}
+	maps.Copy(a, ofSessions(out))
+	for _, m := range regexp.MustCompile(`(?m)^session attainment +[\d.]+: (\d+) of `).FindAllStringSubmatch(out, -1) {
+		a[goods] = number(m[1])
+	}
+	return a
+}
+
+// ofSessions returns what a text says of sessions: "8: 3 ok, 5 failed".
+func ofSessions(text string) account {
+	a := account{}
+	m := regexp.MustCompile(`[Ss]essions(?: that have begun:)? +(\d+): (\d+ [a-z]+(?:, \d+ [a-z]+)*)`).FindStringSubmatch(text)
+	if m == nil {
+		return a
+	}
+	a[begun], _ = strconv.ParseFloat(m[1], 64)
+	for part := range strings.SplitSeq(m[2], ", ") {
+		n, outcome, _ := strings.Cut(part, " ")
+		a["sessions "+outcome], _ = strconv.ParseFloat(n, 64)
 	}
 	return a
 }

@@ -262,7 +262,7 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Skip to the workloads", "Metrics", "Config", "Documents", "tools", "chat", "Open all", "Close all", "chat", "All outcomes and drops", "The last 10 minutes in figures",
+		"Skip to the workloads", "Metrics", "Config", "Runbook", "tools", "chat", "Open all", "Close all", "chat", "All outcomes and drops", "The last 10 minutes in figures",
 		"tools", "All outcomes and drops", "The last 10 minutes in figures",
 	}
 	if !slices.Equal(way, want) {

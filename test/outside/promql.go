@@ -19,6 +19,7 @@ func Stored(path string) (map[string][]string, error) {
 	for heading, common := range map[string]map[string][]string{
 		"Workloads":   {"series": {"workload", "target", "model"}},
 		"The process": {"series": nil},
+		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
 		"The engines": {"series": {"target", "replica"}},
 		"The GPUs": {
 			"series": {"target", "source", "address"},

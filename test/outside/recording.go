@@ -187,7 +187,7 @@ var (
 // quoted returns a YAML scalar.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// runs writes values. A run of equal values is written once.
+// runs writes values. A run of equal values is written once, except for NaN and +Inf: promtool would read "NaNx9" as a word.
 func runs(text *bytes.Buffer, values []string) {
 	for i := 0; i < len(values); {
 		n := 1
@@ -199,6 +199,8 @@ func runs(text *bytes.Buffer, values []string) {
 		}
 		text.WriteString(values[i])
 		switch {
+		case values[i] == "NaN" || values[i] == "+Inf":
+			text.WriteString(strings.Repeat(" "+values[i], n-1))
 		case n > 1 && values[i] == "_":
 			fmt.Fprintf(text, "x%d", n)
 		case n > 1:

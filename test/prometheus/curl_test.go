@@ -50,7 +50,7 @@ func TestCurl(t *testing.T) {
 		t.Logf("exit %d, status %s: curl %s", code, status, strings.ReplaceAll(strings.Join(args, " "), s.ca, "cert.pem"))
 	}
 	const right, wrong = user + ":" + password, user + ":wrong"
-	for _, path := range []string{"/metrics", "/-/healthy", "/config", "/live", "/"} {
+	for _, path := range []string{"/metrics", "/-/healthy", "/config", "/live", "/runbook", "/"} {
 		f(curlOK, "401", "Unauthorized", "--cacert", s.ca, s.url+path)
 		f(curlOK, "401", "Unauthorized", "--cacert", s.ca, "--user", wrong, s.url+path)
 		f(curlOK, "200", "", "--cacert", s.ca, "--user", right, s.url+path)

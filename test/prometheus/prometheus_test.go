@@ -92,8 +92,8 @@ func (p prometheus) nativeHistograms(t *testing.T) {
 			kinds++
 		}
 	}
-	if kinds != 11 { // docs/reference/metrics.md
-		t.Errorf("want 11 native histograms, got %v", kinds)
+	if kinds != 12 { // docs/reference/metrics.md
+		t.Errorf("want 12 native histograms, got %v", kinds)
 	}
 	for _, job := range []string{openMetrics, text} {
 		if result := p.query(t, `replayd_ttft_seconds{job="`+job+`"}`); len(result) != 0 {

@@ -184,8 +184,8 @@ func check(t *testing.T, rows []row, records []record) (sent tokens) {
 // A llama is a running llama-server.
 type llama struct{ url string }
 
-// startLlama installs llama-server, makes its model, and runs it on a free loopback port until the end of the test.
-func startLlama(t *testing.T) llama {
+// startLlama installs llama-server, makes its model, and runs it with further flags on a free loopback port until the end of the test.
+func startLlama(t *testing.T, flags ...string) llama {
 	t.Helper()
 	folder, err := filepath.Abs(repository + "/.cache/real")
 	if err != nil {
@@ -205,9 +205,11 @@ func startLlama(t *testing.T) llama {
 	ctx, stop := context.WithCancel(context.Background()) // the test's own context ends before its cleanup
 	// One thread: several threads busy-wait for each other, and
 	// on a busy machine of 2 cores the rows took 9 times as long.
-	server := exec.CommandContext(ctx, program, "--model", model, "--alias", "tiny", "--host", "127.0.0.1", "--port", port,
-		"--parallel", strconv.Itoa(slots), "--ctx-size", strconv.Itoa(slots*contextTokens), "--threads", "1",
-		"--metrics", "--no-ui", "--offline")
+	server := exec.CommandContext(ctx, program, append([]string{
+		"--model", model, "--alias", "tiny", "--host", "127.0.0.1", "--port", port,
+		"--parallel", strconv.Itoa(slots), "--ctx-size", strconv.Itoa(slots * contextTokens), "--threads", "1",
+		"--metrics", "--no-ui", "--offline",
+	}, flags...)...)
 	var log bytes.Buffer // read only after the end
 	server.Stdout, server.Stderr = &log, &log
 	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) }

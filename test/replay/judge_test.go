@@ -24,9 +24,12 @@ import (
 // A record has the fields of replayd's records that the test reads.
 type record struct {
 	ID       string `json:"id"`
+	Loop     int    `json:"loop"`
 	Row      int    `json:"row"`
 	Outcome  string `json:"outcome"`
 	Planned  int64  `json:"planned_ns"`
+	Due      int64  `json:"due_ns"`
+	End      int64  `json:"end_ns"`
 	Lateness int64  `json:"lateness_ns"`
 	Prompt   int    `json:"usage_prompt_tokens"`
 	Output   int    `json:"usage_output_tokens"`

@@ -99,6 +99,7 @@ PER_REQUEST = {
     "input_sequence_length": ("Input Sequence Length", "tokens"),
     "output_token_count": ("Output Token Count", "tokens"),
     "reasoning_token_count": ("Reasoning Token Count", "tokens"),
+    "time_to_first_output_token": ("Time to First Output Token", "ms"),
     "time_to_first_token_from_due": ("Time to First Token From Due", "ms"),
     "request_latency_from_due": ("Request Latency From Due", "ms"),
     "lateness": ("Lateness", "ms"),
@@ -123,7 +124,24 @@ SINGLE = {
     "total_osl": ("Total Output Sequence Length", "tokens"),
     "total_output_tokens": ("Total Output Tokens", "tokens"),
 }
-NAMES = {tag: (f"{name} ({unit})", name, unit) for tag, (name, unit) in {**PER_REQUEST, **SINGLE}.items()}
+PER_SESSION = {
+    "session_makespan": ("Session Makespan", "sec"),
+    "session_requests": ("Session Requests", "requests"),
+    "session_cached_ratio": ("Session Cached Ratio", "ratio"),
+    "session_time_tools": ("Session Time in Tools", "sec"),
+    "session_time_lateness": ("Session Time Late", "sec"),
+    "session_time_ttft": ("Session Time to First Tokens", "sec"),
+    "session_time_decode": ("Session Time in Decode", "sec"),
+}
+OF_SESSIONS = {
+    "session_count": ("Session Count", "sessions"),
+    "ok_session_count": ("Ok Session Count", "sessions"),
+    "failed_session_count": ("Failed Session Count", "sessions"),
+    "cut_session_count": ("Cut Session Count", "sessions"),
+    "good_session_count": ("Good Session Count", "sessions"),
+    "session_attainment": ("Session Attainment", "ratio"),
+}
+NAMES = {tag: (f"{name} ({unit})", name, unit) for tag, (name, unit) in {**PER_REQUEST, **SINGLE, **PER_SESSION, **OF_SESSIONS}.items()}
 NAMES["inter_chunk_latency"] = ("Inter Chunk Latency (ms)", "Inter Chunk Latency", "ms")
 
 
@@ -199,6 +217,45 @@ def check_ledger(where, ledger, records, settings):
     return figures
 
 
+# --- sessions ---
+
+
+def sessions(path, ledger, records, bound, percentiles):
+    """Figures of sessions, from a line for each; their requests are those of the export, and the ledger adds them up."""
+    if not os.path.exists(path):
+        check(f"{path}: sessions of the ledger", ledger.get("sessions"), None)
+        return {}
+    all, parts = by_line(path), ("tools", "lateness", "ttft", "decode")
+    for s in all:
+        check(f"{path}: {s['session']}: parts", sum(s["time_ns"][part] for part in parts), s["makespan_ns"])
+    sent = Counter(r["metadata"]["conversation_id"] for r in records if r["metadata"].get("conversation_id"))
+    requests = Counter()
+    for s in all:
+        requests[s["session"]] += s["requests"]
+    check(f"{path}: requests", {k: n for k, n in requests.items() if n}, dict(sent))
+    ok = [s for s in all if s["outcome"] == "ok"]
+    told = [s for s in ok if s["cached_tokens"] is not None and s["prompt_tokens"]]
+    within = [s for s in ok if not bound or s["makespan_ns"] <= bound * 1e9]
+    outcomes = Counter(s["outcome"] for s in all)
+    summed = {
+        "begun": len(all), "in_progress": 0, "outcomes": dict(outcomes), "good": len(within), "requests": sum(s["requests"] for s in ok),
+        "prompt_tokens": sum(s["prompt_tokens"] for s in told), "cached_tokens": sum(s["cached_tokens"] for s in told),
+        "time_ns": {part: sum(s["time_ns"][part] for s in ok) for part in parts},
+    }
+    check(f"{path}: ledger", ledger.get("sessions"), summed)
+    figures = {
+        "session_makespan": stats([s["makespan_ns"] / 1e9 for s in ok], percentiles),
+        "session_requests": stats([s["requests"] for s in ok], percentiles),
+        "session_cached_ratio": stats([s["cached_tokens"] / s["prompt_tokens"] for s in told], percentiles),
+        **{f"session_time_{part}": stats([s["time_ns"][part] / 1e9 for s in ok], percentiles) for part in parts},
+        "session_count": len(all), "good_session_count": len(within),
+        **{f"{o}_session_count": outcomes[o] for o in ("ok", "failed", "cut")},
+    }
+    if outcomes["ok"] + outcomes["failed"]:
+        figures["session_attainment"] = len(within) / (outcomes["ok"] + outcomes["failed"])
+    return {tag: f for tag, f in figures.items() if f is not None}
+
+
 # --- the records and the engine's log ---
 
 
@@ -223,6 +280,8 @@ def of_record(r):
         metrics["input_sequence_length"] = r["input_tokens"] or r["counted_input_tokens"] or r["usage_prompt_tokens"]
     if ok and ttft is not None:
         metrics["time_to_first_token"] = ttft / 1e6
+        if r["ttfat_ns"] is not None:
+            metrics["time_to_first_output_token"] = r["ttfat_ns"] / 1e6
         metrics["time_to_first_token_from_due"] = r["ttft_from_due_ns"] / 1e6
         decoded = out - max(1, r.get("usage_opening_tokens", 0))
         if decoded > 0 and r["chunks"] > 1:
@@ -657,9 +716,10 @@ def main(directory, beside):
     ledger = summary.get("ledger")
     if ledger is not None:
         figures |= check_ledger("profile_export_aiperf.json: ledger", ledger, records, settings)
-    check_stats("profile_export_aiperf.json", summary, figures, settings)
     if beside["--records"]:
         check_records(beside["--records"], figures, ledger, settings)
+    figures |= sessions(at("session_export.jsonl"), ledger or {}, records, config.get("session_makespan"), settings["percentiles"])
+    check_stats("profile_export_aiperf.json", summary, figures, settings)
     if beside["--engine"]:
         check_engine(beside["--engine"], figures, records)
     errors = sum(e["count"] for e in summary["error_summary"])

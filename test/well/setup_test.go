@@ -79,9 +79,12 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 		now := spells[0].engine
 		swap(now)
 
-		reg := prometheus.NewRegistry()
+		reg, started := prometheus.NewRegistry(), float64(time.Now().Unix())
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "process_start_time_seconds", Help: "As of client_golang, in virtual time."},
+			func() float64 { return started }))
 		g, err := daemon.Build(t.Context(), daemon.Options{
-			Config: c, Meter: metrics.NewMeter(reg), Engines: scrape.NewCollector(reg), UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
+			Config: c, Meter: metrics.NewMeter(reg), Comparisons: metrics.NewComparisons(reg), Engines: scrape.NewCollector(reg),
+			UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
 			Failed: func(err error) { t.Error(err) }, Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 		})
 		if err != nil {

@@ -1,0 +1,172 @@
+//go:build canary
+
+package canary_test
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"replayd/internal/sim"
+
+	"replayd/bench/lab"
+
+	"replayd/test/outside"
+)
+
+// A both is a row that reached both servers, as they logged it.
+type both struct{ baseline, candidate sim.LogEntry }
+
+// A logs is what the servers saw of a comparison.
+type logs struct {
+	pairs                   []both // in order of the baseline's arrivals
+	onlyBaseline, onlyOther int    // rows that reached one server alone
+}
+
+// read joins the logs of both servers. Entries that ended before the comparison began belong to an earlier one.
+func (p *pair) read(t *testing.T, since time.Time) *logs {
+	t.Helper()
+	base, cand := p.baseline.rows(t, since), p.candidate.rows(t, since)
+	l := &logs{}
+	for id, b := range base {
+		if c, ok := cand[id]; ok {
+			l.pairs = append(l.pairs, both{b, c})
+		} else {
+			l.onlyBaseline++
+		}
+	}
+	l.onlyOther = len(cand) - len(l.pairs)
+	slices.SortFunc(l.pairs, func(a, b both) int { return int(a.baseline.Arrival - b.baseline.Arrival) })
+	return l
+}
+
+// rows returns the requests of a server's own side by loop/row. With one server on both sides it has those of the other side too.
+func (s *server) rows(t *testing.T, since time.Time) map[string]sim.LogEntry {
+	t.Helper()
+	return sideRows(t, s.log, s.name == "candidate", since)
+}
+
+func sideRows(t *testing.T, path string, candidate bool, since time.Time) map[string]sim.LogEntry {
+	t.Helper()
+	all, _ := outside.Lines[sim.LogEntry](t, path)
+	rows := map[string]sim.LogEntry{}
+	for _, e := range all {
+		workload, place, ok := strings.Cut(e.ID, "/")
+		if !ok || workload == "replayd" || strings.Contains(workload, "@") != candidate || e.Arrival < since.UnixNano() {
+			continue
+		}
+		if _, twice := rows[place]; twice {
+			t.Errorf("%s: %s arrived twice", filepath.Base(path), e.ID)
+		}
+		rows[place] = e
+	}
+	return rows
+}
+
+// agree holds the logs against the table: as many pairs, the share of bad requests, the ratio of the latencies, equal bodies.
+func (l *logs) agree(t *testing.T, s *said) {
+	t.Helper()
+	all := len(l.pairs) + l.onlyBaseline + l.onlyOther
+	// After the verdict there are the pairs of the last second, and those that were in flight. Void pairs may have reached no server: replayd did not run.
+	const after = 5 * time.Second
+	if s.pairs > all || s.pairs+s.void < all-int(after/spacing) {
+		t.Errorf("the servers got %d rows, the table has %d pairs and %d void ones", all, s.pairs, s.void)
+	}
+	l.equalBodies(t)
+	l.gaps(t)
+	var ttft, tpot []float64
+	for i := range l.pairs {
+		if p := &l.pairs[i]; p.ok() {
+			ttft = append(ttft, first(&p.candidate)/first(&p.baseline))
+			tpot = append(tpot, rest(&p.candidate)/rest(&p.baseline))
+		}
+	}
+	if len(ttft) == 0 {
+		return
+	}
+	// The table's ratio is the median of the blocks' medians, and has the way over the connection in it.
+	for name, ratios := range map[string][]float64{"ttft": ttft, "tpot": tpot} {
+		own := lab.Median(ratios...)
+		t.Logf("%s: %.4f by the servers' logs, %.3f by the table", name, own, s.ratio[name])
+		if got, ok := s.ratio[name]; ok && s.blocks[name] >= 9 && math.Abs(got/own-1) > 0.02 {
+			t.Errorf("%s: the table has the ratio %.3f, the servers' logs %.3f", name, got, own)
+		}
+	}
+	b, c := l.failed()
+	t.Logf("bad: %d and %d of %d by the servers' logs, by the table an excess of %.2f %%", b, c, len(l.pairs), 100*s.excess["bad"])
+}
+
+func (p *both) ok() bool { return p.baseline.Outcome == sim.OK && p.candidate.Outcome == sim.OK }
+
+// first is the time to the first token, ms.
+func first(e *sim.LogEntry) float64 { return float64(e.Chunks[0]-e.Arrival) / 1e6 }
+
+// rest is the time from the first to the last token, ms.
+func rest(e *sim.LogEntry) float64 { return float64(e.Chunks[len(e.Chunks)-1]-e.Chunks[0]) / 1e6 }
+
+// firsts returns the times to the first token of each side, ms.
+func (l *logs) firsts() (baseline, candidate lab.Sample) {
+	for i := range l.pairs {
+		if p := &l.pairs[i]; p.ok() {
+			baseline, candidate = append(baseline, first(&p.baseline)), append(candidate, first(&p.candidate))
+		}
+	}
+	return baseline, candidate
+}
+
+// failed counts the requests that each server did not answer well.
+func (l *logs) failed() (baseline, candidate int) {
+	for i := range l.pairs {
+		if l.pairs[i].baseline.Outcome != sim.OK {
+			baseline++
+		}
+		if l.pairs[i].candidate.Outcome != sim.OK {
+			candidate++
+		}
+	}
+	return baseline, candidate
+}
+
+// equalBodies checks that both servers got the same bytes. Both have the same model.
+func (l *logs) equalBodies(t *testing.T) {
+	t.Helper()
+	equal, unequal := 0, 0
+	for _, p := range l.pairs {
+		b, c := p.baseline.BodySHA256, p.candidate.BodySHA256
+		switch {
+		case b == "" || c == "": // one of them was cut
+		case b == c:
+			equal++
+		default:
+			unequal++
+		}
+	}
+	t.Logf("bodies: %d rows with equal bytes on both sides, %d with others", equal, unequal)
+	if unequal > 0 || equal == 0 {
+		t.Errorf("want equal bodies on both sides, got %d others and %d equal ones", unequal, equal)
+	}
+}
+
+// gaps shows how far apart the requests of a pair arrive. The clock is that of the servers' handlers, after the headers were read: it has
+// the time in which each process is given a core in it.
+func (l *logs) gaps(t *testing.T) {
+	t.Helper()
+	var gaps lab.Sample // µs
+	baselineFirst := 0
+	for _, p := range l.pairs {
+		gap := p.candidate.Arrival - p.baseline.Arrival
+		if gap > 0 {
+			baselineFirst++
+		}
+		gaps = append(gaps, math.Abs(float64(gap))/1e3)
+	}
+	if len(gaps) == 0 {
+		t.Error("want pairs in the servers' logs, got none")
+		return
+	}
+	share := float64(baselineFirst) / float64(len(gaps))
+	t.Logf("arrivals: the baseline's was first in %.1f %% of %d pairs; gap p50 %.0f µs, p99 %.0f µs", 100*share, len(gaps), gaps.Quantile(0.5), gaps.Quantile(0.99))
+}
