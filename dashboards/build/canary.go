@@ -8,7 +8,7 @@ import (
 // canary shows whether the service is good for its users, now and compared with the same place of the trace earlier.
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
-		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows the start and the kind of a problem.",
+		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows the start and the kind of a problem. Its bounds are constants: whether a new version is worse is for Comparison, which has a verdict.",
 		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
@@ -27,6 +27,9 @@ func canary() *board {
 
 	b.row("Outcomes")
 	b.put(8, 8, goodOverTime(), whyNotGood(), outcomes())
+
+	b.row("Sessions")
+	b.put(6, 8, sessionOutcomes(), makespans(), sessionParts(), cachedOfSessions())
 
 	b.row("Load: the same work as before?")
 	b.put(8, 8, expectedAndFinished(), tokens("output", "Output tokens", "Output tokens of ok requests, counted when they end. Reasoning tokens are part of the output. Below the pale line with the same number of requests: answers are shorter than the trace asks for, or requests fail.", "reasoning"),
@@ -121,11 +124,11 @@ func slower() *panel {
 		return quantileOver("5m", 0.9, name) + ` / on() (` + quantileAt("5m", 0.9, name, ago) + ` > 0)`
 	}
 	return timeseries("p90 now ÷ p90 before", "suffix:×",
-		"p90 over 5 minutes ÷ p90 at the same place of the trace "+then+". The requests are the same, so 1 means no change. Above 1.5 for some time, an alert fires: look for a release, a new neighbor or a colder cache. The axis ends at 5. Only the gray line: there are no figures from that time yet.", "ReplaydTTFTRegression",
+		"p90 over 5 minutes ÷ p90 at the same place of the trace "+then+". The requests are the same, so 1 means no change. Above 1.5 for some time, an alert fires: look for a release, a new neighbor or a colder cache. 1.5 is a constant, and the load of other clients may differ: for a verdict, send the rows to two servers at once (Comparison). The axis ends at 5. Only the gray line: there are no figures from that time yet.", "ReplaydTTFTRegression",
 		query{ratio("ttft"), "TTFT"}, query{ratio("tpot"), "TPOT"}, query{ratio("e2e"), "e2e"}, query{`vector(1)`, "as before"}).
 		set(object{"min": 0, "max": 5}).custom(object{"axisSoftMax": 2, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{1.5, "red"}).
 		colored("^TTFT$", blue).colored("^TPOT$", orange).colored("^e2e$", purple).
-		colored("^as before$", pale)
+		colored("^as before$", pale).leadsTo("Comparison", "replayd-comparison")
 }
 
 func goodOverTime() *panel {

@@ -13,10 +13,9 @@ func correlation() *board {
 		annotations(), datasource(), cluster(), namespace(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
 		model(), kind(), before())
 	b.linksWith("datasource", "cluster", "namespace", "target")
-	b.Links = append(b.Links, object{
-		"type": "link", "title": "TTFT is up: whose is it?", "targetBlank": true, "icon": "doc",
-		"url": "https://github.com/replayd/replayd/blob/main/docs/explanation/correlation.md#ttft-is-up-whose-is-it",
-	})
+	if correlationPage != "" {
+		b.opensPage("TTFT is up: whose is it?", correlationPage+"#ttft-is-up-whose-is-it")
+	}
 	client, clientMore := ofClient()
 	engine, engineMore := ofEngine()
 	gpu, gpuMore := ofGPU()

@@ -6,7 +6,7 @@ import "strings"
 // no choice for a variable with a single value.
 func (b *board) linksWith(variables ...string) {
 	var links []object
-	for _, to := range [][2]string{{"overview", "Overview"}, {"canary", "Canary"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {
+	for _, to := range [][2]string{{"overview", "Overview"}, {"canary", "Canary"}, {"comparison", "Comparison"}, {"correlation", "Correlation"}, {"health", "Replay health"}, {"fleet", "Fleet"}} {
 		if b.UID == "replayd-"+to[0] {
 			continue
 		}
@@ -20,6 +20,13 @@ func (b *board) linksWith(variables ...string) {
 		})
 	}
 	b.Links = append(links, b.Links[1:]...)
+}
+
+// opensPage adds a link to a document, unless it has no address.
+func (b *board) opensPage(title, url string) {
+	if url != "" {
+		b.Links = append(b.Links, object{"type": "link", "title": title, "url": url, "targetBlank": true, "icon": "doc"})
+	}
 }
 
 // leadsTo adds a link to another dashboard, with variables and time range.

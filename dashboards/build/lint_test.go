@@ -8,7 +8,8 @@ import (
 
 // TestLint checks the rules of Grafana's dashboard-linter (github.com/grafana/dashboard-linter) that fit these dashboards: the data
 // source is a variable, each target uses it, and range selectors have the window of the scrape interval or that of a recording rule.
-// TestPanelsExplainThemselves checks titles, descriptions and units, TestExpressions the expressions.
+// TestPanelsExplainThemselves checks titles, descriptions and units, TestExpressions the expressions, TestChoicesFollowTheTimeRange the
+// variables. The rule that a dashboard is not editable is not followed: who imports one by hand may change it.
 func TestLint(t *testing.T) {
 	window := regexp.MustCompile(`\[([^\]]+)\]`)
 	windows := []string{"$__rate_interval", "$__range", "5m", "10m", "15m", "20m", "1h", "1d"} // the fixed ones are those of alerts/*.yaml

@@ -17,6 +17,7 @@ import (
 func boards() map[string]*board {
 	return map[string]*board{
 		"canary.json":      canary(),
+		"comparison.json":  comparison(),
 		"correlation.json": correlation(),
 		"health.json":      health(),
 		"fleet.json":       fleet(),

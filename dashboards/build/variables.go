@@ -74,22 +74,24 @@ func before() object {
 // annotations mark events that change everything after them. Each query looks back over a whole step, because a short
 // event would be between two steps.
 func annotations() []object {
-	one := func(name, color, promQL, title, text string) object {
-		return object{
-			"name": name, "datasource": prometheus(), "enable": true, "hide": false, "iconColor": color, "expr": promQL, "step": "15s",
-			"titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": false,
-		}
-	}
 	return []object{
-		one("Reloads", "blue", `changes(replayd_config_last_reload_success_timestamp_seconds{`+here+`}[$__rate_interval]) > 0
+		mark("Reloads", "blue", `changes(replayd_config_last_reload_success_timestamp_seconds{`+here+`}[$__rate_interval]) > 0
   and on (cluster, namespace, job, instance) replayd_requests_expected_total{`+of+`}`, "Reload", "{{instance}}"),
-		one("Loops", "rgba(160, 160, 160, 0.6)", `max by (cluster, namespace, workload, target) (changes(replayd_loop{`+of+`}[$__rate_interval])) > 0`,
+		mark("Loops", "rgba(160, 160, 160, 0.6)", `max by (cluster, namespace, workload, target) (changes(replayd_loop{`+of+`}[$__rate_interval])) > 0`,
 			"A loop begins", "{{workload}} on {{target}}"),
-		one("Guard", "orange", `max by (cluster, namespace, workload, target, limit) (max_over_time(replayd_guard_open{`+of+`}[$__rate_interval])) > 0`,
+		mark("Guard", "orange", `max by (cluster, namespace, workload, target, limit) (max_over_time(replayd_guard_open{`+of+`}[$__rate_interval])) > 0`,
 			"The guard is open: {{limit}}", "{{workload}} on {{target}}"),
-		one("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+onTarget+`}[$__rate_interval])) > 0`,
+		mark("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+onTarget+`}[$__rate_interval])) > 0`,
 			"The engine restarted", "{{target}} {{replica}}"),
-		one("Unreachable", "red", `max by (cluster, namespace, target) (1 - min_over_time(replayd_target_up{`+onTarget+`}[$__rate_interval])) > 0`,
+		mark("Unreachable", "red", `max by (cluster, namespace, target) (1 - min_over_time(replayd_target_up{`+onTarget+`}[$__rate_interval])) > 0`,
 			"The target is unreachable", "{{target}}"),
+	}
+}
+
+// mark is one annotation.
+func mark(name, color, promQL, title, text string) object {
+	return object{
+		"name": name, "datasource": prometheus(), "enable": true, "hide": false, "iconColor": color, "expr": promQL, "step": "15s",
+		"titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": false,
 	}
 }

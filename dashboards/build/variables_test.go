@@ -87,7 +87,7 @@ func TestBeforeTakesWholeNumbers(t *testing.T) {
 	}
 }
 
-// Annotations mark events between two steps of a wide range, and only those of the chosen workload.
+// Annotations mark events between two steps of a wide range, and only those of the chosen workload or comparison.
 func TestAnnotationsSeeWholeSteps(t *testing.T) {
 	for name, b := range boards() {
 		for _, a := range b.Annotations["list"].([]object) {
@@ -95,8 +95,12 @@ func TestAnnotationsSeeWholeSteps(t *testing.T) {
 			if !strings.Contains(asked, "[$__rate_interval]") {
 				t.Errorf("%s: %s: want a look back over a step, got %s", name, a["name"], asked)
 			}
-			if a["name"] != "Engine restarts" && a["name"] != "Unreachable" && !strings.Contains(asked, `workload=~"$workload"`) {
-				t.Errorf("%s: %s: want those of the chosen workload, got %s", name, a["name"], asked)
+			chosen := `workload=~"$workload"`
+			if name == "comparison.json" {
+				chosen = `comparison=~"$comparison"`
+			}
+			if a["name"] != "Engine restarts" && a["name"] != "Unreachable" && !strings.Contains(asked, chosen) {
+				t.Errorf("%s: %s: want %s, got %s", name, a["name"], chosen, asked)
 			}
 		}
 	}

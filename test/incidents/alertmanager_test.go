@@ -86,7 +86,11 @@ func (a *alert) words() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %s: %s", a.name(), name, text))
 		}
 	}
-	for _, name := range []string{"summary", "description", "runbook_url", "dashboard"} {
+	want := []string{"summary", "description", "dashboard"}
+	if a.labels["instance"] != "" {
+		want = append(want, "runbook_url")
+	}
+	for _, name := range want {
 		if a.annotations[name] == "" {
 			faults = append(faults, fmt.Sprintf("%s: want a %s", a.name(), name))
 		}

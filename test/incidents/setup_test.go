@@ -91,7 +91,11 @@ func (w *world) startReplayd(t *testing.T, dir string) (address string) {
 	t.Helper()
 	var trace strings.Builder
 	for i := range int(loop.Seconds()) * perSecond { // all prompts share their first half
-		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": %d, "hash_ids": [0, %d]}`+"\n", i*1000/perSecond, outputTokens, i+1)
+		session := ""
+		if i%perSecond == 0 { // sessions of one request, so that no failure ends other rows
+			session = fmt.Sprintf(`, "session_id": "s%d"`, i)
+		}
+		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": 1024, "output_length": %d, "hash_ids": [0, %d]%s}`+"\n", i*1000/perSecond, outputTokens, i+1, session)
 	}
 	path := outside.Write(t, dir, "trace.jsonl", trace.String())
 	var targets, workloads, gpus strings.Builder

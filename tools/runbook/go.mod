@@ -1,0 +1,5 @@
+module replayd/tools/runbook
+
+go 1.26.0
+
+require github.com/yuin/goldmark v1.8.7
