@@ -57,6 +57,8 @@ func TestBadValues(t *testing.T) {
 		{"mode: sidecar-example\npodDisruptionBudget: {enabled: true}", "podDisruptionBudget.enabled: want another mode"},
 		{"mode: sidecar-example\nmonitor: {enabled: true, kind: ServiceMonitor}", "monitor.kind: want PodMonitor"},
 		{engine + "dcgmService: {enabled: true}", "dcgmService.enabled: want mode sidecar-example"},
+		{engine + "config: {state: {path: /records/state}}", "records.volume: want a volume for config.state.path"},
+		{engine + "config: {comparisons: [{name: rollout}]}", "/config/comparisons/0"},
 
 		// Secrets must not come into a ConfigMap, wherever they are.
 		{"config: {targets: [{name: a, url: http://a, http: {authorization: {credentials: hush}}}]}", "config.targets[0].http.authorization.credentials: want no secret"},
@@ -95,6 +97,7 @@ func TestGoodValues(t *testing.T) {
 		"target: {url: http://a}\nmode: job\njob: {start: 'next:5m'}\nrecords: {volume: {emptyDir: {}}}",
 		"target: {url: http://a}\nmode: job\njob: {start: '', shards: 1}",
 		"target: {url: http://a}\ncanary: {speed: 0.5, slo: null}",
+		"config: {targets: [{name: a, url: http://a}, {name: b, url: http://b}], workloads: [{name: chat, target: a}], comparisons: [{name: rollout, workload: chat, candidate: b}], state: {path: /records/state}}\nrecords: {volume: {emptyDir: {}}}",
 		"target: {url: http://a}\nnetworkPolicy: {enabled: true, target: {to: [{podSelector: {}}]}}",
 		"target: {url: http://a}\nmonitor: {enabled: true, labels: null}\ncommonLabels: null\npodLabels: null\npodAnnotations: null",
 		"target: {url: http://a}\nserviceAccount: {create: false}\nglobal: {x: 1}",

@@ -5,7 +5,7 @@
 {{- if and $v.existingConfigMap $v.existingSecret -}}
   {{- fail "existingSecret: want only one of existingConfigMap and existingSecret" -}}
 {{- end -}}
-{{- if and $outside (or $v.target.url $v.config.targets $v.config.workloads $v.config.gpus) -}}
+{{- if and $outside (or $v.target.url $v.config.targets $v.config.workloads $v.config.comparisons $v.config.gpus) -}}
   {{- fail "existingConfigMap, existingSecret: want neither target.url nor config beside it: they would not be used" -}}
 {{- end -}}
 {{- if and $outside (eq $v.mode "job") -}}
@@ -19,7 +19,7 @@
     {{- fail (printf "terminationGracePeriodSeconds: want more than config.drain (%s), got %v" $v.config.drain $v.terminationGracePeriodSeconds) -}}
   {{- end -}}
 {{- end -}}
-{{- if and (eq $v.mode "job") (or $v.config.targets $v.config.workloads $v.config.gpus) -}}
+{{- if and (eq $v.mode "job") (or $v.config.targets $v.config.workloads $v.config.comparisons $v.config.gpus) -}}
   {{- fail "config: want target.url, trace and job.args in mode job: replayd run reads no configuration file" -}}
 {{- end -}}
 {{- if and (eq $v.mode "job") (gt (int $v.job.shards) 1) (not $v.job.start) -}}
@@ -43,6 +43,11 @@
 {{- with $v.config.records -}}
   {{- if and .path (hasPrefix "/records/" .path) (not $v.records.volume) -}}
     {{- fail "records.volume: want a volume for config.records.path: the root file system is read-only" -}}
+  {{- end -}}
+{{- end -}}
+{{- with $v.config.state -}}
+  {{- if and .path (hasPrefix "/records/" .path) (not $v.records.volume) -}}
+    {{- fail "records.volume: want a volume for config.state.path: the root file system is read-only" -}}
   {{- end -}}
 {{- end -}}
 {{- if eq $v.mode "sidecar-example" -}}

@@ -55,7 +55,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 
 {{- define "replayd.image" -}}
 {{- with .Values.image -}}
-{{- $repository := required "image.repository: want the image that you built and pushed, such as registry.example.com/replayd: none is published" .repository -}}
+{{- $repository := required "image.repository: want the image that you built and pushed, such as registry.example.com/replayd" .repository -}}
 {{- if .digest -}}
 {{ $repository }}@{{ .digest }}
 {{- else -}}

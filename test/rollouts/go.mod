@@ -1,0 +1,3 @@
+module replayd/test/rollouts
+
+go 1.26.0
