@@ -1,0 +1,24 @@
+local groups = import 'groups.libsonnet';
+local known = std.set([rule.alert for group in groups.alerts for rule in group.rules]);
+
+{
+  local config = $._config,
+  local unknown = std.setDiff(std.set(config.excludedAlerts), known),
+  local change(rule) = rule {
+    labels: config.alertLabels + super.labels,
+    annotations+: if config.runbookBase == '' then {} else {
+      runbook_url: '%s#%s' % [config.runbookBase, std.asciiLower(rule.alert)],
+    },
+  },
+
+  prometheusAlerts+:: {
+    assert unknown == [] : 'excludedAlerts: want names of alerts, got %s' % std.join(', ', unknown),
+
+    groups+: [
+      group { rules: std.map(change, rules) }
+      for group in groups.alerts
+      for rules in [std.filter(function(rule) !std.member(config.excludedAlerts, rule.alert), group.rules)]
+      if rules != []
+    ],
+  },
+}

@@ -1,0 +1,16 @@
+{
+  _config+:: {
+    // The address of the runbook. Where it is set, each alert's runbook_url is this address with #NAME, NAME in lower case; where it
+    // is empty, each alert has the link of the shipped rules, or none.
+    runbookBase: '',
+
+    // Labels for each alert, such as { team: 'inference' }. A label that a rule sets itself stays as it is.
+    alertLabels: {},
+
+    // Alerts to leave out, by name. A name that no alert has is an error.
+    excludedAlerts: [],
+
+    // Tags for each dashboard, beside `replayd`, by which the dashboards find each other.
+    dashboardTags: [],
+  },
+}
