@@ -54,9 +54,6 @@ FROM gcr.io/distroless/cc-debian13:nonroot AS dcgm
 ARG VERSION=0.0.0-dev REVISION=unknown
 LABEL org.opencontainers.image.title="replayd" \
       org.opencontainers.image.description="Replays LLM request traces against an OpenAI-compatible server and puts what a client sees on /metrics; with libdcgm" \
-      org.opencontainers.image.url="https://github.com/replayd/replayd" \
-      org.opencontainers.image.source="https://github.com/replayd/replayd" \
-      org.opencontainers.image.documentation="https://github.com/replayd/replayd/blob/main/README.md" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The replayd Authors" \
       org.opencontainers.image.base.name="gcr.io/distroless/cc-debian13:nonroot" \
@@ -76,9 +73,6 @@ FROM scratch AS replayd
 ARG VERSION=0.0.0-dev REVISION=unknown
 LABEL org.opencontainers.image.title="replayd" \
       org.opencontainers.image.description="Replays LLM request traces against an OpenAI-compatible server and puts what a client sees on /metrics" \
-      org.opencontainers.image.url="https://github.com/replayd/replayd" \
-      org.opencontainers.image.source="https://github.com/replayd/replayd" \
-      org.opencontainers.image.documentation="https://github.com/replayd/replayd/blob/main/README.md" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.vendor="The replayd Authors" \
       org.opencontainers.image.version="$VERSION" \

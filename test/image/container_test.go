@@ -12,9 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -39,52 +37,25 @@ type container struct {
 // process it returns the container with the stage's files. prepare adds files before, as a base image would.
 func inside(t *testing.T, stage string, prepare func(root string)) *container {
 	t.Helper()
+	return within(t, func(root string) {
+		prepare(root)
+		assemble(t, stage, root)
+	})
+}
+
+// within does so with the files that fill puts into the root.
+func within(t *testing.T, fill func(root string)) *container {
+	t.Helper()
 	if root := os.Getenv("REPLAYD_IMAGE_ROOT"); root != "" {
-		raiseLoopback(t)
+		outside.RaiseLoopback(t)
 		return &container{root: root, dir: t.TempDir()}
 	}
-	needRoot(t)
+	outside.NeedRoot(t)
 	root := filepath.Join(t.TempDir(), "root")
 	folder(t, root)
-	prepare(root)
-	assemble(t, stage, root)
-	c := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v", "-test.timeout=5m")
-	c.Env = append(os.Environ(), "REPLAYD_IMAGE_ROOT="+root)
-	said, err := c.CombinedOutput()
-	t.Logf("in a namespace of its own:\n%s", said)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(said), "--- PASS: "+t.Name()) {
-		t.Fatal("want the test to have run in its namespace")
-	}
+	fill(root)
+	outside.Again(t, "REPLAYD_IMAGE_ROOT="+root, "--mount", "--net")
 	return nil
-}
-
-// needRoot skips the test without root.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Getuid() != 0 {
-		outside.Missing(t, exec.ErrNotFound, "only root can give files to others and change its root")
-	}
-}
-
-// raiseLoopback sets the flag IFF_UP of lo in the new network, as in netdevice(7).
-func raiseLoopback(t *testing.T) {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	request := struct {
-		name  [unix.IFNAMSIZ]byte
-		flags uint16
-		_     [22]byte
-	}{name: [unix.IFNAMSIZ]byte{'l', 'o'}, flags: unix.IFF_UP}
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		t.Fatalf("lo up: %v", errno)
-	}
 }
 
 // mount mounts a file or a folder of this machine at a path of the container, read-only, like `-v FROM:TO:ro`.

@@ -3,9 +3,7 @@
 package image_test
 
 import (
-	"debug/buildinfo"
 	"debug/elf"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -17,11 +15,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // The image has exactly these files, and the folders to write to are the user's own.
 func TestContents(t *testing.T) {
-	needRoot(t)
+	outside.NeedRoot(t)
 	root := t.TempDir()
 	assemble(t, "replayd", root)
 	want := map[string]string{
@@ -109,37 +109,11 @@ func TestPlatforms(t *testing.T) {
 // The bill of materials of `make sbom` lists every module of the binary, with its version.
 func TestBillOfMaterials(t *testing.T) {
 	binary := filepath.Join(build(t, "build", architecture), "replayd")
-	info, err := buildinfo.ReadFile(binary)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(t.TempDir(), "replayd.cdx.json")
 	c := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/sbom/go.mod", "cyclonedx-gomod", "bin", "-json", "-std", "-output", path, binary)
 	c.Dir = repository
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("cyclonedx-gomod: %v\n%s", err, out)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var bill struct {
-		BOMFormat  string
-		Components []struct{ Name, Version string }
-	}
-	if err := json.Unmarshal(text, &bill); err != nil || bill.BOMFormat != "CycloneDX" {
-		t.Fatalf("want CycloneDX, got %v, %v", bill.BOMFormat, err)
-	}
-	want, got := []string{"std " + info.GoVersion}, []string{}
-	for _, m := range info.Deps {
-		want = append(want, m.Path+" "+m.Version)
-	}
-	for _, c := range bill.Components {
-		got = append(got, c.Name+" "+c.Version)
-	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if len(want) < 20 || !slices.Equal(want, got) {
-		t.Errorf("want the modules of the binary\n%v\ngot\n%v", want, got)
-	}
+	outside.HoldBill(t, binary, path)
 }

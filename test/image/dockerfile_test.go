@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"replayd/owner"
 )
 
 // A stage is the part from one FROM to the next.
@@ -133,11 +135,17 @@ func TestImages(t *testing.T) {
 		t.Errorf("want the default target replayd, from scratch, got %s from %s", plain.name, plain.base)
 	}
 	const oci = "org.opencontainers.image."
+	o, err := owner.Read(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range []stage{plain, dcgm} {
 		want := map[string]string{
 			"title": "replayd", "licenses": "Apache-2.0", "vendor": "The replayd Authors", "version": "$VERSION", "revision": "$REVISION",
-			"url": "https://github.com/replayd/replayd", "source": "https://github.com/replayd/replayd",
-			"documentation": "https://github.com/replayd/replayd/blob/main/README.md",
+			"url": o.Repository, "source": o.Repository, "documentation": "",
+		}
+		if o.Repository != "" {
+			want["documentation"] = o.Repository + "/blob/main/README.md"
 		}
 		got := s.labels(t)
 		for key, value := range want {
