@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,6 +25,7 @@ type load struct {
 	arrivals []sim.Arrival
 	loop     int // rows of a loop
 	period   time.Duration
+	long     time.Duration
 }
 
 // openSample writes the bundled sample to a folder and opens it.
@@ -35,27 +37,29 @@ func openSample(ctx context.Context, dir string) (*trace.File, error) {
 	return trace.Open(ctx, path, trace.Options{})
 }
 
-// newLoad lists what a plan sends within a time. A loop has texts of its own, as with prompt.salt: loop.
-func newLoad(f *trace.File, arrival schedule.Arrival, long time.Duration) (*load, error) {
+// newLoad lists what a plan sends within a time, or of that each n-th row. A loop has texts of its own, as with prompt.salt: loop.
+func newLoad(f *trace.File, arrival schedule.Arrival, long time.Duration, nth int) (*load, error) {
 	plan, err := schedule.New(schedule.FromFile(f), schedule.Options{Arrival: arrival, Speed: 1, Mode: schedule.Loops, Align: schedule.Start})
 	if err != nil {
 		return nil, err
 	}
-	l := &load{name: fmt.Sprintf("%s, %s", filepath.Base(f.Stats.Path), arrival)}
-	start := time.Unix(0, 0)
+	l := &load{name: fmt.Sprintf("%s, %s", filepath.Base(f.Stats.Path), arrival), long: long}
 	loop := plan.Loop(start, start)
 	for loop.Start.Sub(start) < long {
 		rows, err := plan.Rows(loop, loop.Start)
 		if err != nil {
 			return nil, err
 		}
-		for {
+		for row := 0; ; row++ {
 			due, err := rows.Next()
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
 				return nil, err
+			}
+			if row%nth != 0 {
+				continue
 			}
 			l.arrivals = append(l.arrivals, sim.Arrival{
 				ID: due.ID(), At: due.At.Sub(start), Prompt: due.InputTokens + 9, Output: max(due.OutputTokens, 1),
@@ -113,25 +117,6 @@ func (l *load) engine(stepTokens int, share float64) (sim.Options, error) {
 	return o, nil
 }
 
-// An effect is a fault of the candidate.
-type effect struct {
-	name   string
-	change func(o *sim.Options)
-}
-
-var effects = []effect{
-	{"equal", func(*sim.Options) {}},
-	{"prefill 5 % slower", func(o *sim.Options) { o.PrefillRate /= 1.05 }},
-	{"prefill 10 % slower", func(o *sim.Options) { o.PrefillRate /= 1.1 }},
-	{"decode 5 % slower", func(o *sim.Options) { o.DecodeRate /= 1.05 }},
-	{"decode 10 % slower", func(o *sim.Options) { o.DecodeRate /= 1.1 }},
-	{"all 5 % slower", func(o *sim.Options) { o.PrefillRate /= 1.05; o.DecodeRate /= 1.05 }},
-	{"all 3 % slower", func(o *sim.Options) { o.PrefillRate /= 1.03; o.DecodeRate /= 1.03 }},
-	{"prefill 20 % slower", func(o *sim.Options) { o.PrefillRate /= 1.2 }},
-	{"decode 20 % slower", func(o *sim.Options) { o.DecodeRate /= 1.2 }},
-	{"3 % of requests 3 times as long", func(o *sim.Options) { o.SlowShare, o.SlowFactor = 0.03, 3 }},
-}
-
 // play returns the times of both servers, with noise of their own.
 func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidate []sim.Played, err error) {
 	o.Seed = 2 * rollout
@@ -144,35 +129,60 @@ func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidat
 	return baseline, candidate, err
 }
 
-// verdict gives the pairs to a comparison of the program, and returns its verdict, the metric that failed, and when it came.
-func (l *load) verdict(baseline, candidate []sim.Played) (v canary.Verdict, m canary.Metric, at time.Duration) {
-	c := canary.New(canary.Defaults())
-	start := time.Unix(0, 0)
-	passed := time.Duration(0)
-	for i, a := range l.arrivals {
-		p := canary.Pair{At: start.Add(a.At)}
-		for side, played := range [][]sim.Played{baseline, candidate} {
-			got := played[i]
-			p.Requests[side] = canary.Request{
-				Sent: p.At, First: start.Add(got.First), End: start.Add(got.Last),
-				TTFT: got.First - a.At, E2E: got.Last - a.At, TPOT: (got.Last - got.First) / time.Duration(max(1, a.Output-1)),
-			}
+// start is the first instant of a rollout.
+var start = time.Unix(0, 0)
+
+// compared returns the pair of a row as the program has it.
+func (l *load) compared(row int, baseline, candidate []sim.Played) canary.Pair {
+	a := &l.arrivals[row]
+	p := canary.Pair{At: start.Add(a.At)}
+	for side, played := range [][]sim.Played{baseline, candidate} {
+		got := played[row]
+		p.Requests[side] = canary.Request{
+			Sent: p.At, First: start.Add(got.First), End: start.Add(got.Last),
+			TTFT: got.First - a.At, E2E: got.Last - a.At, TPOT: (got.Last - got.First) / time.Duration(max(1, a.Output-1)),
 		}
+	}
+	return p
+}
+
+// isLook says whether a row is the first after a multiple of a time.
+func (l *load) isLook(row int, every time.Duration) bool {
+	return row == 0 || l.arrivals[row].At/every != l.arrivals[row-1].At/every
+}
+
+// A said is the program's verdict of a rollout.
+type said struct {
+	verdict canary.Verdict
+	metric  canary.Metric
+	at      time.Duration
+	blocks  int64
+}
+
+// verdict gives the pairs to a comparison of the program, asks it once a minute, and returns its verdict: a fail, else the first pass.
+func (l *load) verdict(baseline, candidate []sim.Played, e effect, rollout uint64) said {
+	c := canary.New(canary.Defaults())
+	passed := said{verdict: canary.Undecided}
+	rng := rand.New(rand.NewPCG(rollout, 1))
+	for row, a := range l.arrivals {
+		p := l.compared(row, baseline, candidate)
+		e.spoil(&p, rng)
 		c.Add(&p)
-		if i > 0 && a.At/time.Minute == l.arrivals[i-1].At/time.Minute {
+		if !l.isLook(row, time.Minute) {
 			continue
 		}
-		switch j := c.Judge(); {
+		blocks, j := int64(0), c.Judge()
+		for _, m := range j.Metrics {
+			blocks = max(blocks, m.Blocks)
+		}
+		switch {
 		case j.Verdict == canary.Fail:
-			return canary.Fail, j.Metric, a.At
-		case j.Verdict == canary.Pass && passed == 0:
-			passed = a.At
+			return said{canary.Fail, j.Metric, a.At, blocks}
+		case j.Verdict == canary.Pass && passed.at == 0:
+			passed = said{canary.Pass, 0, a.At, blocks}
 		}
 	}
-	if passed > 0 {
-		return canary.Pass, 0, passed
-	}
-	return canary.Undecided, 0, 0
+	return passed
 }
 
 // A pair is the two answers to a row as a client sees them.

@@ -1,45 +1,62 @@
-// Canary decides how a comparison makes blocks: it plays rollouts of two simulated servers in virtual time and counts how often each method
-// convicts a server that is equal, and how soon one that is slower.
+// Canary plays rollouts of two simulated servers in virtual time. It counts how often each method to make blocks convicts a server that is
+// equal, and how soon one that is slower; and whether the program's own comparison keeps its promises.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
-	"math"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"replayd/internal/canary"
 	"replayd/internal/schedule"
+	"replayd/internal/sim"
 	"replayd/internal/trace"
 )
 
+// options are the flags.
+type options struct {
+	table        string
+	rollouts     int
+	unblocked    int
+	long         time.Duration
+	shares       []string
+	conversation string
+	nth          int
+	only         string
+	effects      string
+	jitter       float64
+	months       int
+}
+
 func main() {
-	rollouts := flag.Int("rollouts", 60, "for each line")
+	var o options
+	flag.StringVar(&o.table, "table", "methods", "methods, verdicts (of the program's own comparison), promise (its false fails and passes) or watch")
+	flag.IntVar(&o.rollouts, "rollouts", 60, "for each line")
+	flag.IntVar(&o.unblocked, "unblocked", 40, "table promise: rollouts that are judged without blocks too")
 	hours := flag.Float64("hours", 24, "of a rollout")
 	shares := flag.String("busy", "0.3,0.5,0.7,0.8,0.9,1", "shares of what the engine carries")
-	conversation := flag.String("conversation", "", "Mooncake's conversation trace")
-	only := flag.String("only", "", "the loads and engines whose name has this")
-	effectNames := flag.String("effects", "equal,prefill 5 % slower,prefill 10 % slower", "on the candidate")
-	jitter := flag.Float64("jitter", 0.1, "of both engines")
-	verdicts := flag.Bool("verdicts", false, "ask the program's own comparison, not the methods")
+	flag.StringVar(&o.conversation, "conversation", "", "Mooncake's conversation trace")
+	flag.IntVar(&o.nth, "nth", 1, "play each n-th row of the traces, on an engine slower by as much")
+	flag.StringVar(&o.only, "only", "", "the loads and engines whose name has one of these")
+	flag.StringVar(&o.effects, "effects", "equal,prefill 5 % slower,prefill 10 % slower", "on the candidate; all: each that there is")
+	flag.Float64Var(&o.jitter, "jitter", 0.1, "of both engines")
+	flag.IntVar(&o.months, "months", 1000, "table watch: months of independent blocks")
 	flag.Parse()
-	if *verdicts {
-		methods = nil
-	}
-	if err := run(*rollouts, time.Duration(*hours*float64(time.Hour)), strings.Split(*shares, ","), *conversation, *only, *effectNames, *jitter); err != nil {
+	o.long, o.shares = time.Duration(*hours*float64(time.Hour)), strings.Split(*shares, ",")
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(rollouts int, long time.Duration, shares []string, conversation, only, effectNames string, jitter float64) error {
+func run(o options) error {
+	if !slices.Contains([]string{"methods", "verdicts", "promise", "watch"}, o.table) {
+		return fmt.Errorf("-table: want methods, verdicts, promise or watch, got %q", o.table)
+	}
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "canary-")
 	if err != nil {
@@ -56,31 +73,45 @@ func run(rollouts int, long time.Duration, shares []string, conversation, only, 
 		file    *trace.File
 		arrival schedule.Arrival
 	}
-	sources := []source{{"sample", sample, schedule.Exact}}
-	if conversation != "" {
-		f, err := trace.Open(ctx, conversation, trace.Options{})
+	named := func(name string) string {
+		if o.nth > 1 {
+			return fmt.Sprintf("%s/%d", name, o.nth)
+		}
+		return name
+	}
+	sources := []source{{named("sample"), sample, schedule.Exact}}
+	if o.conversation != "" {
+		f, err := trace.Open(ctx, o.conversation, trace.Options{})
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		sources = append(sources, source{"conversation", f, schedule.Exact}, source{"conversation", f, schedule.Spread})
+		sources = append(sources, source{named("conversation"), f, schedule.Exact}, source{named("conversation"), f, schedule.Spread})
+	}
+	if o.table == "watch" && o.months > 0 {
+		independent(o.months)
 	}
 	for _, s := range sources {
 		for _, stepTokens := range []int{0, 2048} {
 			name := fmt.Sprintf("%s %s %s", s.name, s.arrival, map[int]string{0: "serial", 2048: "shared"}[stepTokens])
-			if !strings.Contains(name, only) {
+			if !slices.ContainsFunc(strings.Split(o.only, ","), func(part string) bool { return strings.Contains(name, part) }) {
 				continue
 			}
-			l, err := newLoad(s.file, s.arrival, long)
+			l, err := newLoad(s.file, s.arrival, o.long, o.nth)
 			if err != nil {
 				return err
 			}
-			for _, share := range shares {
+			for _, share := range o.shares {
 				busy, err := strconv.ParseFloat(share, 64)
 				if err != nil || busy <= 0 {
 					return fmt.Errorf("-busy: want shares above 0, got %q", share)
 				}
-				if err := l.line(name, stepTokens, busy, jitter, rollouts, effectNames); err != nil {
+				engine, err := l.engine(stepTokens, busy)
+				if err != nil {
+					return err
+				}
+				engine.Jitter = o.jitter
+				if err := l.line(fmt.Sprintf("%s, %.2f", name, busy), engine, &o); err != nil {
 					return err
 				}
 			}
@@ -89,120 +120,33 @@ func run(rollouts int, long time.Duration, shares []string, conversation, only, 
 	return nil
 }
 
-var tolerances = []float64{0, 0.05}
-
-// line plays the rollouts of one load, engine and utilisation, with all effects.
-func (l *load) line(name string, stepTokens int, share, jitter float64, rollouts int, effectNames string) error {
-	o, err := l.engine(stepTokens, share)
-	if err != nil {
-		return err
+// line plays the rollouts of one load, engine and utilisation.
+func (l *load) line(name string, engine sim.Options, o *options) error {
+	switch o.table {
+	case "promise":
+		return l.promise(name, engine, o.rollouts, o.unblocked)
+	case "watch":
+		return l.watched(name, engine, o.rollouts)
 	}
-	o.Jitter = jitter
-	for _, e := range effects {
-		if !slices.Contains(strings.Split(effectNames, ","), e.name) {
-			continue
+	names := strings.Split(o.effects, ",")
+	if o.effects == "all" {
+		names = nil
+		for _, e := range effects {
+			names = append(names, e.name)
 		}
-		found := make([][][][3]finding, rollouts) // by rollout, method, tolerance, metric
-		queue := make([]float64, rollouts)
-		said := make([]said, rollouts)
-		errs := make([]error, rollouts)
-		var group sync.WaitGroup
-		turns := make(chan struct{}, runtime.GOMAXPROCS(0))
-		for r := range rollouts {
-			turns <- struct{}{}
-			group.Go(func() {
-				defer func() { <-turns }()
-				b, c, err := l.play(o, e, uint64(r))
-				if err != nil {
-					errs[r] = err
-					return
-				}
-				if len(methods) == 0 {
-					said[r].verdict, said[r].metric, said[r].at = l.verdict(b, c)
-					return
-				}
-				ps := l.pairs(b, c)
-				queue[r] = 1 - float64(emptyPairs(ps))/float64(len(ps))
-				for _, m := range methods {
-					found[r] = append(found[r], m.judge(ps, tolerances))
-				}
-			})
+	}
+	for _, effect := range names {
+		e, ok := effectOf(effect)
+		if !ok {
+			return fmt.Errorf("-effects: want names of effects, got %q", effect)
 		}
-		group.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return err
-			}
+		judge := l.verdicts
+		if o.table == "methods" {
+			judge = l.methods
 		}
-		if len(methods) == 0 {
-			tell(fmt.Sprintf("%s, %.2f, %s", name, share, e.name), said)
-			continue
-		}
-		slices.Sort(queue)
-		fmt.Printf("\n## %s, busy %.2f, %s: %d rollouts, %.0f %% of pairs meet a queue\n", name, share, e.name, rollouts, 100*queue[rollouts/2])
-		for m, method := range methods {
-			for k, metric := range []string{"ttft", "tpot", "e2e"} {
-				fmt.Printf("%-30s %-4s", method.name, metric)
-				for t, tolerance := range tolerances {
-					convicted := 0
-					var after, corr, above, blocks []float64
-					for r := range rollouts {
-						f := found[r][m][t][k]
-						if f.convicted > 0 {
-							convicted++
-						}
-						after = append(after, minutes(f.convicted))
-						corr = append(corr, f.correlation)
-						above = append(above, f.above)
-						blocks = append(blocks, float64(f.blocks))
-					}
-					if t == 0 {
-						fmt.Printf(" blocks %5.0f corr %5.2f", middle(blocks), middle(corr))
-					}
-					fmt.Printf(" | tol %.2f above %.3f convicted %3d after %5.0f min", tolerance, middle(above), convicted, middle(after))
-				}
-				fmt.Println()
-			}
+		if err := judge(name, engine, e, o.rollouts); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// A said is the program's verdict of a rollout.
-type said struct {
-	verdict canary.Verdict
-	metric  canary.Metric
-	at      time.Duration
-}
-
-// tell prints a line of the table: verdicts, metrics that failed, and the median time to the verdict that came most often.
-func tell(name string, all []said) {
-	verdicts, metrics, times := map[canary.Verdict]int{}, map[string]int{}, map[canary.Verdict][]float64{}
-	for _, s := range all {
-		verdicts[s.verdict]++
-		times[s.verdict] = append(times[s.verdict], minutes(s.at))
-		if s.verdict == canary.Fail {
-			metrics[s.metric.String()]++
-		}
-	}
-	at := func(v canary.Verdict) string {
-		if len(times[v]) == 0 {
-			return "–"
-		}
-		return fmt.Sprintf("%.0f min", middle(times[v]))
-	}
-	fmt.Printf("| %s | %d | %d %v | %s | %d | %s | %d |\n", name, len(all), verdicts[canary.Fail], metrics, at(canary.Fail),
-		verdicts[canary.Pass], at(canary.Pass), verdicts[canary.Undecided])
-}
-
-func minutes(d time.Duration) float64 {
-	if d == 0 {
-		return math.Inf(1)
-	}
-	return d.Minutes()
-}
-
-func middle(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
 }
