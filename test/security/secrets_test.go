@@ -102,7 +102,7 @@ func TestDaemonKeepsItsSecrets(t *testing.T) {
 			outside.Until(t, 40*time.Second, func() error { return p.allHeard(append(faults(), "none")) })
 
 			for _, path := range []string{
-				"/", "/metrics", "/config", "/live", "/live/snapshot.json", "/live/events", "/-/ready", "/-/healthy", "/nowhere",
+				"/", "/metrics", "/config", "/live", "/live/snapshot.json", "/live/events", "/runbook", "/-/ready", "/-/healthy", "/nowhere",
 				"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1",
 			} {
 				if status, text := fetch(t, http.MethodGet, base+path); status == 200 || path == "/nowhere" {

@@ -140,7 +140,7 @@ func TestSecurityPageNamesTests(t *testing.T) {
 
 // Dependencies of the build are pinned: modules by their hashes, the npm packages of the tests by a lock file.
 func TestEverythingIsPinned(t *testing.T) {
-	for _, sum := range []string{"go.sum", "tools/go.sum", "tools/sbom/go.sum", "test/kubernetes/go.sum", "test/tokenizers/package-lock.json"} {
+	for _, sum := range []string{"go.sum", "tools/go.sum", "tools/sbom/go.sum", "tools/actionlint/go.sum", "tools/runbook/go.sum", "test/kubernetes/go.sum", "test/argo/go.sum", "test/flagger/go.sum", "test/mixin/go.sum", "tools/zizmor/requirements.txt", "test/tokenizers/package-lock.json"} {
 		if info, err := os.Stat(filepath.Join(root, sum)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: want it there and not empty: %v", sum, err)
 		}
