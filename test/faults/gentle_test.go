@@ -55,7 +55,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history:
 	if len(records) != rows {
 		t.Errorf("want %d records, got %d", rows, len(records))
 	}
-	passages := p.seen()
+	passages := p.seen(t)
 	answers, carried := map[int]string{}, map[int]string{} // by the row of a session's first turn
 	for _, x := range passages {
 		if _, _, row := outside.Place(t, x.id); row%2 == 0 {

@@ -6,14 +6,18 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // A proxy stands between replayd and the engine. Each request goes to the engine over its own connection. The proxy
@@ -27,6 +31,7 @@ type proxy struct {
 
 	mu       sync.Mutex
 	passages []passage
+	playing  int // requests whose passage has not ended
 	conns    map[net.Conn]bool
 	running  sync.WaitGroup
 }
@@ -97,11 +102,37 @@ func (p *proxy) close() {
 	p.running.Wait()
 }
 
-// seen returns the passages that have ended, in that order.
-func (p *proxy) seen() []passage {
+// seen waits until the requests that were read have ended, and returns their passages in that order. A passage can end
+// after its record: the proxy learns that the client has left by its next write.
+func (p *proxy) seen(t *testing.T) (all []passage) {
+	t.Helper()
+	outside.Until(t, totalLimit+10*time.Second, func() error {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.playing > 0 {
+			return fmt.Errorf("want no request in the proxy, got %d", p.playing)
+		}
+		all = slices.Clone(p.passages)
+		return nil
+	})
+	return all
+}
+
+// begin counts a request that was read.
+func (p *proxy) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]passage(nil), p.passages...)
+	p.playing++
+}
+
+// end keeps the passage of a request, unless it is nil.
+func (p *proxy) end(x *passage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.playing--
+	if x != nil {
+		p.passages = append(p.passages, *x)
+	}
 }
 
 // hold registers a connection for close. It returns false if the proxy has ended.
@@ -139,6 +170,7 @@ func (p *proxy) serve(c net.Conn, raw *net.TCPConn) {
 		x.id, x.began = req.Header.Get("X-Request-Id"), time.Now()
 		x.before = carried(body)
 		f, own := fault{name: "none"}, x.id == "" || x.id == "replayd/probe"
+		p.begin()
 		if !own {
 			f = p.choose(x.id)
 		}
@@ -148,13 +180,37 @@ func (p *proxy) serve(c net.Conn, raw *net.TCPConn) {
 		x.random = rand.New(rand.NewPCG(p.seed, h.Sum64())) // a retry meets the same fault as the first try
 		keep := x.play(f)
 		x.ended = time.Now()
-		if !own {
-			p.mu.Lock()
-			p.passages = append(p.passages, x.passage)
-			p.mu.Unlock()
+		if own {
+			p.end(nil)
+		} else {
+			p.end(&x.passage)
 		}
 		if !keep {
 			return
 		}
+	}
+}
+
+// The proxy has a passage of each request, also of one whose client has left and whose answer is still to be written.
+func TestSeenAfterTheClientLeft(t *testing.T) {
+	read := make(chan bool)
+	p := newProxy(t, "", 1, func(string) fault {
+		close(read)
+		return fault{name: "slow", slow: 200 * time.Millisecond, says: refusal("503 Service Unavailable", "")}
+	})
+	c, err := net.Dial("tcp", p.listen(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nX-Request-Id: w/0/0\r\nContent-Length: 0\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-read
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if all := p.seen(t); len(all) != 1 || all[0].id != "w/0/0" {
+		t.Errorf("want the passage of w/0/0, got %+v", all)
 	}
 }

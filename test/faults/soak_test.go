@@ -56,7 +56,7 @@ func TestSoak(t *testing.T) {
 
 	records, _ := outside.Records(t, s.Records, false)
 	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
-	passages := s.proxy.seen()
+	passages := s.proxy.seen(t)
 	t.Logf("%d passages, %d requests that ended at the engine, %d records", len(passages), len(log), len(records))
 	tally := verdicts(t, faults, passages, records, log, still)
 	t.Log("\n" + tally.table(faults))
