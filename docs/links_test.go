@@ -26,7 +26,7 @@ func pages(t *testing.T) map[string]string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || d.Name() == "testdata" || d.Name() == "node_modules") {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && path != "." || path == "dist" || d.Name() == "testdata" || d.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		if filepath.Ext(path) == ".md" {

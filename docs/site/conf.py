@@ -18,6 +18,7 @@ include_patterns = [
     "deploy/README.md",
     "docs/*.md",
     "docs/**/*.md",
+    "mixin/README.md",
 ]
 
 # Anchors as GitHub makes them. A link that leads to no page or heading ends the build: make docs runs with -W.
