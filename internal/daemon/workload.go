@@ -192,7 +192,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 	w.count = o.Meter.Workload(metrics.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, metrics.WorkloadOptions{
 		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Sessions: sessionLevels(c.SLO.Session), Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
 		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop",
-		Replicas: t.Replica != "", Target: w.server.shown, Learn: t.Model == "",
+		Replicas: t.Replica != "", Echo: c.Request.EchoHeader != "", Target: w.server.shown, Learn: t.Model == "",
 	})
 	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
 	if o.Board != nil {

@@ -1,6 +1,10 @@
 package dispatch
 
-import "bytes"
+import (
+	"bytes"
+
+	"replayd/internal/measure"
+)
 
 // affinity is the token and the replica of the session's answer that ended last, for a router that keeps sessions on replicas.
 type affinity struct {
@@ -14,12 +18,15 @@ const tokenBytes = 64 << 20
 // hear takes the token and the replica of an answer. An answer without a token leaves the token of an earlier one.
 func (l *Loop) hear(r *Row, e Event) {
 	a := &r.session.affinity
+	r.echo = e.Echo
 	if len(e.Token) > 0 && !bytes.Equal(e.Token, a.token) {
 		l.tokens -= len(a.token)
 		a.token = a.token[:0]
 		if l.tokens+len(e.Token) <= tokenBytes {
 			a.token = append(a.token, e.Token...)
 			l.tokens += len(a.token)
+		} else {
+			r.echo = measure.EchoUnusable
 		}
 	}
 	if e.Replica != "" {
@@ -38,3 +45,6 @@ func (r *Row) Token() []byte {
 
 // Moved reports whether another replica answered the row than the answer of its session that ended before.
 func (r *Row) Moved() bool { return r.moved }
+
+// Echo says what became of the token of the row's answer.
+func (r *Row) Echo() measure.Echo { return r.echo }

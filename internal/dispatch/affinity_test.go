@@ -67,11 +67,13 @@ func TestTokensAreBounded(t *testing.T) {
 	open := &Loop{}
 	for range tokenBytes / size {
 		r := &Row{session: &session{open: 1}}
-		open.hear(r, Event{Token: token})
+		open.hear(r, Event{Token: token, Echo: measure.EchoKept})
 		want(t, "kept", len(r.Token()), size)
+		want(t, "its echo", r.Echo(), measure.EchoKept)
 	}
 	r := &Row{session: &session{open: 1}}
-	open.hear(r, Event{Token: token})
+	open.hear(r, Event{Token: token, Echo: measure.EchoKept})
 	want(t, "beyond the bound", len(r.Token()), 0)
+	want(t, "its echo", r.Echo(), measure.EchoUnusable)
 	want(t, "bytes", open.tokens, tokenBytes)
 }

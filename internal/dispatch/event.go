@@ -48,9 +48,10 @@ type Event struct {
 	Message Message
 	Outcome measure.Outcome
 	Usage   measure.Usage
-	Text    []byte // of the answer, where it is carried: nil where it says nothing, or was too long
-	Token   []byte // that the answer wants back from later requests of the session; empty: none
-	Replica string // that answered; "": not known
+	Text    []byte       // of the answer, where it is carried: nil where it says nothing, or was too long
+	Token   []byte       // that the answer wants back from later requests of the session; empty: none
+	Echo    measure.Echo // of the header that Token is from
+	Replica string       // that answered; "": not known
 
 	Seen Reading // of every event: the load for the guard
 }

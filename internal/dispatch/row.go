@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"replayd/internal/limits"
+	"replayd/internal/measure"
 	"replayd/internal/schedule"
 )
 
@@ -35,15 +36,16 @@ type Row struct {
 	cost     limits.Cost // the charge
 	reserved int         // bytes reserved within the bound on messages
 	state    state
-	expected bool // the row has come due
-	counted  bool // Waiting includes the row
-	follows  bool // an earlier row that it comes after was open when the row was read
-	placed   bool // the row has no session and takes a place of Config.Sessions
-	late     bool // the message cannot be built before the parents have ended
-	building bool // the builder works on the message
-	trial    bool // the trial of a half-open guard
-	held     bool // due in a closed loop that was then paused or guarded
-	moved    bool // see Moved
+	expected bool         // the row has come due
+	counted  bool         // Waiting includes the row
+	follows  bool         // an earlier row that it comes after was open when the row was read
+	placed   bool         // the row has no session and takes a place of Config.Sessions
+	late     bool         // the message cannot be built before the parents have ended
+	building bool         // the builder works on the message
+	trial    bool         // the trial of a half-open guard
+	held     bool         // due in a closed loop that was then paused or guarded
+	moved    bool         // see Moved
+	echo     measure.Echo // see Echo
 }
 
 // Loop returns the loop of the row.

@@ -55,6 +55,7 @@ var (
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descReplica   = desc("replica_requests_total", "Finished requests by the replica that the answer names, if it names one.", "replica")
 	descMoved     = desc("session_replica_changes_total", "Finished requests that another replica answered than the request before in their session.")
+	descEcho      = desc("echo_header_answers_total", "Answers of sessions by what became of the header that later requests of the session send back.", "result")
 	descThreshold = desc("slo_threshold_seconds", "The configured bound of a service level on a time: the most that is within it.", "slo")
 	descLeastLen  = desc("slo_threshold_tokens", "The configured bound of a service level on a length: the least that is within it.", "slo")
 	descLeastRate = desc("slo_threshold_tokens_per_second", "The configured bound of a service level on a rate of tokens: the least that is within it.", "slo")
@@ -87,7 +88,7 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 
 var plainDescs = []*prometheus.Desc{
 	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descReplica, descMoved, descThreshold, descLeastLen, descLeastRate, descObjective,
+	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descReplica, descMoved, descEcho, descThreshold, descLeastLen, descLeastRate, descObjective,
 	descLoop, descLoopsDone,
 	descSessionsBegun, descSessions, descSessionsInProgress, descSessionsGood, descSessionTime, descSessionThreshold, descSessionObjective,
 	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,

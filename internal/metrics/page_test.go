@@ -107,7 +107,7 @@ var (
 
 // levels are the service levels of the fixtures.
 var levels = WorkloadOptions{
-	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Shard: Shard{2, 4}, Trace: mooned,
+	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Echo: true, Shard: Shard{2, 4}, Trace: mooned,
 	Sessions: SessionSLO{measure.SessionSLO{Makespan: 10 * time.Minute}, 0.9},
 }
 
@@ -145,7 +145,11 @@ func script(w *Workload) []*measure.Request {
 	w.Dropped(measure.Guarded)
 	w.Dropped(measure.Budget)
 	w.Filtered(5)
-	w.Moved()
+	w.Routed(true, measure.EchoKept)
+	w.Routed(false, measure.EchoNone)
+	w.Routed(false, measure.EchoMissing)
+	w.Routed(false, measure.EchoUnusable)
+	w.Routed(false, measure.EchoKept)
 	w.LoopCompleted()
 	for _, s := range measuretest.Sessions() {
 		w.SessionBegun()

@@ -1,18 +1,24 @@
 package metrics
 
+import "replayd/internal/measure"
+
 // maxReplicas bounds the values of the label replica of a workload; the replicas after the first 64 are otherReplica.
 const (
 	maxReplicas  = 64
 	otherReplica = "other"
 )
 
-// replicas counts the requests of a workload by the replica that answered. The zero value has none.
+// replicas counts the requests of a workload by the replica that answered, and by the router's token in the answer. The zero value has
+// none.
 type replicas struct {
 	at    map[string]int // index in names and ended
 	names []string
 	ended []int64
 	moved int64 // requests that another replica answered than the request before in their session
 	named bool  // the target's answers name their replica
+
+	echoes [measure.NumEchoes]int64
+	echoed bool // a header of the answers is sent back
 }
 
 // add counts a finished request. It allocates for the first request of a replica only.
@@ -36,5 +42,16 @@ func (r *replicas) add(name string) {
 	r.ended[i]++
 }
 
-// Moved counts a finished request that another replica answered than the request before in its session.
-func (w *Workload) Moved() { w.change(func(c *counts) { c.replicas.moved++ }) }
+// Routed counts what the answer of a finished request of a session says of its replica: moved if another one answered the request before,
+// and what became of the header that later requests send back.
+func (w *Workload) Routed(moved bool, e measure.Echo) {
+	if !moved && e == measure.EchoNone {
+		return
+	}
+	w.change(func(c *counts) {
+		if moved {
+			c.replicas.moved++
+		}
+		c.replicas.echoes[e]++
+	})
+}

@@ -48,7 +48,7 @@ func TestReplicasAreBounded(t *testing.T) {
 func TestReplicasOfAReturningWorkload(t *testing.T) {
 	reg, m, w := born(t)
 	answeredBy(w, "a")
-	w.Moved()
+	w.Routed(true, measure.EchoNone)
 	m.Remove(w)
 	if n := len(gather(t, reg).metrics("replayd_replica_requests_total")); n != 0 {
 		t.Errorf("want no series of a removed workload, got %d", n)

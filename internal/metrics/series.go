@@ -69,7 +69,7 @@ func (s *series) configure(o WorkloadOptions) {
 	o.Shard.Of = max(o.Shard.Of, 1)
 	s.change(func(n *counts) {
 		n.slo, n.objective, n.sessionSLO, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Sessions, o.Shard, o.Trace, false
-		n.replicas.named = o.Replicas
+		n.replicas.named, n.replicas.echoed = o.Replicas, o.Echo
 	})
 }
 
@@ -141,6 +141,11 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	}
 	if n.replicas.named {
 		counter(descMoved, n.replicas.moved)
+	}
+	if n.replicas.echoed {
+		for e := measure.EchoKept; e < measure.NumEchoes; e++ {
+			counter(descEcho, n.replicas.echoes[e], e.String())
+		}
 	}
 	counter(descLoopsDone, n.loopsDone)
 	if n.hasSessions() {

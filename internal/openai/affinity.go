@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"replayd/internal/measure"
+
 	"github.com/prometheus/common/config"
 	"github.com/valyala/fasthttp"
 )
@@ -80,9 +82,12 @@ func (l *Lane) SendBack(e *Echo, value []byte) {
 	}
 }
 
-// Echoed returns the value that the answer of the last request had in the header of Hooks.Echo, valid until the next; empty: it had none
-// that can be sent back, which is at most 4 KiB of printable ASCII.
+// Echoed returns the value that the answer of the last request had in the header of Hooks.Echo, valid until the next. It is empty unless
+// it can be sent back, which is at most 4 KiB of printable ASCII.
 func (l *Lane) Echoed() []byte { return l.echoed }
+
+// Echo says what became of the header of Hooks.Echo in the answer of the last request.
+func (l *Lane) Echo() measure.Echo { return l.echo }
 
 // keepEcho keeps the value of an answer's header for the requests after it. A refusal has none: it may come from the router itself.
 func (x *exchange) keepEcho() {
@@ -102,8 +107,13 @@ func (x *exchange) keepEcho() {
 		x.echoed = append(x.echoed, x.head.Peek(e.answer)...)
 	}
 	x.echoed = bytes.Trim(x.echoed, " \t")
-	if len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }) {
-		x.echoed = x.echoed[:0]
+	switch {
+	case len(x.echoed) == 0:
+		x.echo = measure.EchoMissing
+	case len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }):
+		x.echo, x.echoed = measure.EchoUnusable, x.echoed[:0]
+	default:
+		x.echo = measure.EchoKept
 	}
 }
 

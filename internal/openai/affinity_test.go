@@ -42,20 +42,21 @@ func TestHeadersOfAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines, echoed, replica string
 		outcome                measure.Outcome
+		echo                   measure.Echo
 	}{
-		"none":               {"200 OK\r\n", "", "", measure.OK},
-		"usual":              {"200 OK\r\nx-session-token: YWJj==\r\nx-replica: 10.0.0.1:8000\r\n", "YWJj==", "10.0.0.1:8000", measure.OK},
-		"empty":              {"200 OK\r\nX-Session-Token:\r\nX-Replica: \r\n", "", "", measure.OK},
-		"spaces around":      {"200 OK\r\nX-Session-Token: \t a b \r\n", "a b", "", measure.OK},
-		"as long as allowed": {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho) + "\r\n", strings.Repeat("a", maxEcho), "", measure.OK},
-		"too long":           {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho+1) + "\r\nX-Replica: " + strings.Repeat("b", 500) + "\r\n", "", strings.Repeat("b", maxReplicaName), measure.OK},
-		"1 MiB":              {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", 1<<20) + "\r\n", "", "", measure.BadStream},
-		"no ASCII":           {"200 OK\r\nX-Session-Token: é\r\nX-Replica: a\xffé\r\n", "", "a\uFFFDé", measure.OK},
-		"a control":          {"200 OK\r\nX-Session-Token: a\x01b\r\n", "", "", measure.BadStream},
-		"a bare CR":          {"200 OK\r\nX-Session-Token: a\rX-Evil: b\r\n", "", "", measure.BadStream},
-		"twice":              {"200 OK\r\nX-Session-Token: a\r\nX-Session-Token: b\r\n", "a", "", measure.OK},
-		"an interim answer":  {"103 Early Hints\r\nX-Session-Token: a\r\nX-Replica: a\r\n\r\nHTTP/1.1 200 OK\r\nX-Session-Token: b\r\nX-Replica: b\r\n", "b", "b", measure.OK},
-		"a refusal":          {"503 no\r\nX-Session-Token: a\r\nX-Replica: a\r\n", "", "a", measure.HTTP5xx},
+		"none":               {"200 OK\r\n", "", "", measure.OK, measure.EchoMissing},
+		"usual":              {"200 OK\r\nx-session-token: YWJj==\r\nx-replica: 10.0.0.1:8000\r\n", "YWJj==", "10.0.0.1:8000", measure.OK, measure.EchoKept},
+		"empty":              {"200 OK\r\nX-Session-Token:\r\nX-Replica: \r\n", "", "", measure.OK, measure.EchoMissing},
+		"spaces around":      {"200 OK\r\nX-Session-Token: \t a b \r\n", "a b", "", measure.OK, measure.EchoKept},
+		"as long as allowed": {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho) + "\r\n", strings.Repeat("a", maxEcho), "", measure.OK, measure.EchoKept},
+		"too long":           {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho+1) + "\r\nX-Replica: " + strings.Repeat("b", 500) + "\r\n", "", strings.Repeat("b", maxReplicaName), measure.OK, measure.EchoUnusable},
+		"1 MiB":              {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", 1<<20) + "\r\n", "", "", measure.BadStream, measure.EchoNone},
+		"no ASCII":           {"200 OK\r\nX-Session-Token: é\r\nX-Replica: a\xffé\r\n", "", "a\uFFFDé", measure.OK, measure.EchoUnusable},
+		"a control":          {"200 OK\r\nX-Session-Token: a\x01b\r\n", "", "", measure.BadStream, measure.EchoNone},
+		"a bare CR":          {"200 OK\r\nX-Session-Token: a\rX-Evil: b\r\n", "", "", measure.BadStream, measure.EchoNone},
+		"twice":              {"200 OK\r\nX-Session-Token: a\r\nX-Session-Token: b\r\n", "a", "", measure.OK, measure.EchoKept},
+		"an interim answer":  {"103 Early Hints\r\nX-Session-Token: a\r\nX-Replica: a\r\n\r\nHTTP/1.1 200 OK\r\nX-Session-Token: b\r\nX-Replica: b\r\n", "b", "b", measure.OK, measure.EchoKept},
+		"a refusal":          {"503 no\r\nX-Session-Token: a\r\nX-Replica: a\r\n", "", "a", measure.HTTP5xx, measure.EchoNone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -65,6 +66,9 @@ func TestHeadersOfAnswers(t *testing.T) {
 				defer l.Close()
 				var req measure.Request
 				l.Do(t.Context(), message(t, client), &req, Hooks{Echo: NewEcho("x-session-token")})
+				if l.Echo() != c.echo {
+					t.Errorf("want a header that is %s, got %s", c.echo, l.Echo())
+				}
 				if got := string(l.Echoed()); got != c.echoed || req.Replica != c.replica || req.Outcome != c.outcome {
 					t.Errorf("want %s, %.80q back and replica %.80q, got %s, %.80q and %.80q (%s)", c.outcome, c.echoed, c.replica, req.Outcome, got, req.Replica, req.Error)
 				}

@@ -36,7 +36,7 @@ func (x *exchange) prepare(req *measure.Request) {
 	t.Chunks, t.ReasoningChunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], 0, t.ReadDelays[:0], 0, false
 	req.Outcome, req.Error, req.Status, req.Replica, req.Retried = measure.OK, "", 0, "", false
 	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
-	x.texts.Content, x.echoed = emptied(req.Text), x.echoed[:0]
+	x.texts.Content, x.echoed, x.echo = emptied(req.Text), x.echoed[:0], measure.EchoNone
 	x.req = req
 	if d := x.client.target.Timeouts.Total; d > 0 {
 		x.total = time.Now().Add(d)

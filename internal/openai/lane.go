@@ -25,6 +25,7 @@ type Lane struct {
 	first   []byte      // the beginning of a message, with credentials from files and what is sent back
 	back    []byte      // line that the next message carries beside its own; empty: none
 	echoed  []byte      // see Echoed
+	echo    measure.Echo
 	present exchange
 }
 

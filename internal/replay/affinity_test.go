@@ -152,6 +152,7 @@ func TestTokensOfMessagesBuiltAhead(t *testing.T) {
 				want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 5})
 				want(t, "requests of a replica", b.counter(t, "replayd_replica_requests_total", "1"), 1.0)
 				want(t, "changes", b.counter(t, "replayd_session_replica_changes_total", ""), 2.0)
+				want(t, "tokens kept", b.counter(t, "replayd_echo_header_answers_total", "kept"), 4.0) // not of the row without a session
 				for _, r := range b.kept.all {
 					want(t, r.ID+" replica", r.Replica, r.ID[len(r.ID)-1:])
 				}

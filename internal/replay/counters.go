@@ -14,7 +14,7 @@ type counters interface {
 	Sent()
 	Dropped(reason measure.DropReason)
 	Finished(*measure.Request)
-	Moved()
+	Routed(moved bool, e measure.Echo)
 	SessionBegun()
 	SessionEnded(*measure.Session)
 	LoopStarted(number int64, every time.Duration)
@@ -31,7 +31,7 @@ func (uncounted) Filtered(int)                                   {}
 func (uncounted) Sent()                                          {}
 func (uncounted) Dropped(measure.DropReason)                     {}
 func (uncounted) Finished(*measure.Request)                      {}
-func (uncounted) Moved()                                         {}
+func (uncounted) Routed(bool, measure.Echo)                      {}
 func (uncounted) SessionBegun()                                  {}
 func (uncounted) SessionEnded(*measure.Session)                  {}
 func (uncounted) LoopStarted(int64, time.Duration)               {}

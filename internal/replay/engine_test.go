@@ -321,7 +321,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	target := NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
 	w := Workload{
 		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
-		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{Replicas: true}),
+		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{Replicas: true, Echo: true}),
 		Log:   log, Observers: []Observer{k},
 		Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()

@@ -117,7 +117,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 
 	e := dispatch.Event{
 		Kind: dispatch.Ended, Row: row, Outcome: req.Outcome, Usage: req.Usage, Write: req.Timeline.Write, At: req.Timeline.End,
-		Token: l.wire.Echoed(), Replica: req.Replica, Seen: r.look(),
+		Token: l.wire.Echoed(), Echo: l.wire.Echo(), Replica: req.Replica, Seen: r.look(),
 	}
 	if ttft, streamed := req.TTFT(); streamed {
 		e.First = e.Write.Add(ttft)
@@ -139,9 +139,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 	default:
 		r.idle = append(r.idle, l)
 	}
-	if row.Moved() {
-		r.count.Moved()
-	}
+	r.count.Routed(row.Moved(), row.Echo())
 	r.wakeOthers()
 	r.mu.Unlock()
 	r.start(given)

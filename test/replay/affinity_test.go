@@ -54,6 +54,12 @@ func TestSessionAffinity(t *testing.T) {
 			if round.moved == 0 || float64(round.moved) != round.series {
 				t.Errorf("without affinity: want as many changes as the router saw, %d, got %v", round.moved, round.series)
 			}
+			if all := token.requests; token.kept != float64(token.given) || token.missing != float64(all-token.given) || token.given < token.sessions {
+				t.Errorf("want %d tokens kept of %d answers, got %v and %v missing", token.given, all, token.kept, token.missing)
+			}
+			if header.kept+header.missing != 0 {
+				t.Errorf("want no tokens where none is configured, got %v kept, %v missing", header.kept, header.missing)
+			}
 			if n := len(header.ids); n != header.sessions {
 				t.Errorf("want an id for each of %d sessions, got %d", header.sessions, n)
 			}
@@ -109,6 +115,10 @@ type result struct {
 	hits     float64 // tokens that the engines found in their prefix caches
 	moved    int     // requests that the router sent to another replica than the one before of their session
 	series   float64 // the same by replayd's series
+	requests int
+	given    int     // answers with a token
+	kept     float64 // the same by replayd's series
+	missing  float64 // by replayd's series, answers without one
 	sessions int
 	ids      map[string]bool // session ids that the router saw
 }
@@ -117,7 +127,7 @@ type result struct {
 func routed(t *testing.T, path string, engines int, request string) (r result) {
 	t.Helper()
 	dir := t.TempDir()
-	router := &router{replicas: map[string]string{}, ids: map[string]string{}}
+	router := &router{replicas: map[string]string{}, ids: map[string]string{}, given: map[string]bool{}}
 	var running []*outside.Process
 	for i := range engines {
 		address := outside.Address(t)
@@ -162,6 +172,8 @@ workloads:
 		t.Fatalf("want all of %v requests ok, got %v", all, ok)
 	}
 	r.series = page.Sum("replayd_session_replica_changes_total")
+	r.requests, r.given = len(router.replicas), len(router.given)
+	r.kept, r.missing = page.Sum("replayd_echo_header_answers_total", "kept"), page.Sum("replayd_echo_header_answers_total", "missing")
 	r.ids, r.sessions, r.moved = router.judge(t, records)
 	for i := range engines {
 		want := 0.0
@@ -187,6 +199,7 @@ type router struct {
 	turns    int
 	replicas map[string]string // by X-Request-Id
 	ids      map[string]string // session ids, by X-Request-Id
+	given    map[string]bool   // answers with a token, by X-Request-Id
 	faults   []string
 }
 
@@ -203,6 +216,11 @@ func (r *router) add(t *testing.T, engine string) {
 		answer.Header.Set("X-Replica", name)
 		if answer.Request.Header.Get("X-Session-Token") != name {
 			answer.Header.Set("X-Session-Token", name)
+			if id := answer.Request.Header.Get("X-Request-Id"); strings.HasPrefix(id, "w/") {
+				r.mu.Lock()
+				r.given[id] = true
+				r.mu.Unlock()
+			}
 		}
 		return nil
 	}
