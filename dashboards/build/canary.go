@@ -13,11 +13,14 @@ func canary() *board {
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
 	b.row("Latency")
-	b.put(8, 8,
+	b.put(6, 8,
 		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first content chunk, of ok requests. A request above the red line misses the SLO. If TTFT is up and the pale line is not, open Correlation: queue, prefix cache and clocks show the cause.", "ReplaydTTFTRegression", slo("ttft")),
-		latency("TTFT from due", "ttft_from_due", "The wait of a user of the real system: it includes lateness, lane wait and stalls of the server. Far above the panel to the left: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
+		latency("Time to first answer token (TTFAT)", "ttfat", "From the first byte of the request to the first chunk of the answer itself, text or a tool call, of ok requests. It equals TTFT for a model that does not reason. TTFAT up and TTFT not: the reasoning is longer (see Output tokens), or TPOT is up.", "ReplaydSLOBurnFast", slo("ttfat")),
+		latency("TTFT from due", "ttft_from_due", "The wait of a user of the real system: it includes lateness, lane wait and stalls of the server. Far above TTFT: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
 		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last content chunk, of ok requests. Long answers take longer: compare with the pale line, not with another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
+	)
+	b.put(8, 8,
 		latency("Time per output token (TPOT)", "tpot", "For each request: (last chunk − first chunk) ÷ (output tokens − 1). If TPOT is up and TTFT is not, the batch is larger or the GPU is slower: see batch, clocks and throttling in Correlation.",
 			"ReplaydTPOTRegression", slo("tpot")),
 		latency("Inter-token latency (ITL)", "itl", "Time between content chunks, which a reader sees as stutter. A chunk can hold several tokens. Only p99 up: prefills interrupt the decode steps, or a proxy buffers chunks.",
