@@ -70,9 +70,8 @@ func sideRows(t *testing.T, path string, candidate bool, since time.Time) map[st
 func (l *logs) agree(t *testing.T, s *said) {
 	t.Helper()
 	all := len(l.pairs) + l.onlyBaseline + l.onlyOther
-	// After the verdict there are the pairs of the last second, and those that were in flight. Void pairs may have reached no server: replayd did not run.
-	const after = 5 * time.Second
-	if s.pairs > all || s.pairs+s.void < all-int(after/spacing) {
+	// Void pairs may have reached no server: replayd did not run.
+	if s.pairs > all || s.pairs+s.void < all-afterVerdict() {
 		t.Errorf("the servers got %d rows, the table has %d pairs and %d void ones", all, s.pairs, s.void)
 	}
 	l.equalBodies(t)
@@ -95,8 +94,27 @@ func (l *logs) agree(t *testing.T, s *said) {
 			t.Errorf("%s: the table has the ratio %.3f, the servers' logs %.3f", name, got, own)
 		}
 	}
-	b, c := l.failed()
+	b, c := l.failed(len(l.pairs))
+	least, most := l.excess()
 	t.Logf("bad: %d and %d of %d by the servers' logs, by the table an excess of %.2f %%", b, c, len(l.pairs), 100*s.excess["bad"])
+	if got, ok := s.excess["bad"]; ok && (got < least || got > most) {
+		t.Errorf("bad: the table has an excess of %.4f, by the servers' logs it is %.4f to %.4f", got, least, most)
+	}
+}
+
+// afterVerdict is the most rows behind the last block of a comparison: those of its last seconds, and those that were in flight.
+func afterVerdict() int { return int(5 * time.Second / spacing) }
+
+// excess is the candidate's share of errors less the baseline's, as the table may have it. The table has the rows up to the end of its last
+// block, which the logs do not know, and up to two void pairs less.
+func (l *logs) excess() (least, most float64) {
+	const void = 2
+	least, most = math.Inf(1), math.Inf(-1)
+	for n := max(1, len(l.pairs)-afterVerdict()); n <= len(l.pairs); n++ {
+		b, c := l.failed(n)
+		least, most = min(least, float64(c-b-void)/float64(n)), max(most, float64(c-b+void)/float64(n))
+	}
+	return least, most
 }
 
 func (p *both) ok() bool { return p.baseline.Outcome == sim.OK && p.candidate.Outcome == sim.OK }
@@ -117,9 +135,9 @@ func (l *logs) firsts() (baseline, candidate lab.Sample) {
 	return baseline, candidate
 }
 
-// failed counts the requests that each server did not answer well.
-func (l *logs) failed() (baseline, candidate int) {
-	for i := range l.pairs {
+// failed counts the requests that each server did not answer well, in the first n pairs.
+func (l *logs) failed(n int) (baseline, candidate int) {
+	for i := range l.pairs[:n] {
 		if l.pairs[i].baseline.Outcome != sim.OK {
 			baseline++
 		}
