@@ -120,21 +120,22 @@ type daemon struct {
 	ended   chan error
 }
 
+var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)\n`)
+
 // serve starts a daemon, waits until it has comparisons and returns their list, or the error with which it ended.
 func serve(t *testing.T, folder string) (d daemon, comparisons []byte, err error) {
 	t.Helper()
-	address := outside.Address(t)
 	out, err := os.Create(filepath.Join(folder, "serve.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	c := exec.Command(binary, "serve", "--config", "replayd.yaml", "--web.listen-address", address)
+	c := exec.Command(binary, "serve", "--config", "replayd.yaml", "--web.listen-address", "127.0.0.1:0")
 	c.Dir, c.Stdout, c.Stderr = folder, out, out
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	d = daemon{c.Process, "http://" + address, make(chan error, 1)}
+	d = daemon{c.Process, "", make(chan error, 1)}
 	over := make(chan struct{})
 	go func() {
 		d.ended <- c.Wait()
@@ -153,8 +154,18 @@ func serve(t *testing.T, folder string) (d daemon, comparisons []byte, err error
 			return nil
 		default:
 		}
+		// A port chosen here could be that of another test's daemon, which would answer in place of this one.
+		said, err := os.ReadFile(out.Name())
+		if err != nil {
+			return err
+		}
+		address := listening.FindSubmatch(said)
+		if address == nil {
+			return errors.New("want the daemon's address in its log, got none yet")
+		}
+		d.url = "http://" + string(address[1])
 		var status int
-		status, comparisons, err = outside.Call(t.Context(), http.DefaultClient, http.MethodGet, "http://"+address+"/-/comparisons")
+		status, comparisons, err = outside.Call(t.Context(), http.DefaultClient, http.MethodGet, d.url+"/-/comparisons")
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("want 200, got %d: %s", status, comparisons)
 		}
