@@ -15,7 +15,7 @@ func canary() *board {
 	b.row("Latency")
 	b.put(6, 8,
 		latency("Time to first token (TTFT)", "ttft", "From the first byte of the request to the first content chunk, of ok requests. A request above the red line misses the SLO. If TTFT is up and the pale line is not, open Correlation: queue, prefix cache and clocks show the cause.", "ReplaydTTFTRegression", slo("ttft")),
-		latency("Time to first answer token (TTFAT)", "ttfat", "From the first byte of the request to the first chunk of the answer itself, text or a tool call, of ok requests. It equals TTFT for a model that does not reason. TTFAT up and TTFT not: the reasoning is longer (see Output tokens), or TPOT is up.", "ReplaydSLOBurnFast", slo("ttfat")),
+		latency("Time to first answer token (TTFAT)", "ttfat", "From the first byte of the request to the first chunk of the answer itself, text or a tool call, of ok requests. It equals TTFT for a model that does not reason; an answer of reasoning alone has none. TTFAT up and TTFT not: the reasoning is longer (see Output tokens), or TPOT is up.", "ReplaydSLOBurnFast", slo("ttfat")),
 		latency("TTFT from due", "ttft_from_due", "The wait of a user of the real system: it includes lateness, lane wait and stalls of the server. Far above TTFT: replayd has no free lanes or is late, and TTFT alone looks too good.", "ReplaydOverload", slo("ttft")),
 		latency("End-to-end latency (e2e)", "e2e", "From the first byte of the request to the last content chunk, of ok requests. Long answers take longer: compare with the pale line, not with another trace.",
 			"ReplaydSLOBurnSlow", slo("e2e")),
@@ -117,7 +117,7 @@ func latency(title, name, description, section string, bound ...query) *panel {
 }
 
 // withExemplars lists the histograms with exemplars, whose ids are X-Request-Ids.
-var withExemplars = []string{"ttft", "ttft_from_due", "e2e"}
+var withExemplars = []string{"ttft", "ttfat", "ttft_from_due", "e2e"}
 
 // then is the chosen earlier time, in words.
 const then = "${before:text}"

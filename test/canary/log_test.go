@@ -102,11 +102,11 @@ func (l *logs) agree(t *testing.T, s *said) {
 	}
 }
 
-// afterVerdict is the most rows behind the last block of a comparison: those of its last seconds, and those that were in flight.
+// afterVerdict is the most rows after the last block of a comparison: those of its last seconds, and those that were in flight.
 func afterVerdict() int { return int(5 * time.Second / spacing) }
 
-// excess is the candidate's share of errors less the baseline's, as the table may have it. The table has the rows up to the end of its last
-// block, which the logs do not know, and up to two void pairs less.
+// excess is the least and the most that the candidate's share of errors may exceed the baseline's by in the table, 0 to 1. The table ends with its
+// last block, and the logs do not know where that is. It also leaves void pairs out, which have up to two errors.
 func (l *logs) excess() (least, most float64) {
 	const void = 2
 	least, most = math.Inf(1), math.Inf(-1)
