@@ -150,9 +150,22 @@ func (f *Faults) objective(path string, o float64) {
 	}
 }
 
+// keysOfSLO lists the keys of an SLO.
+func keysOfSLO() []string {
+	keys := []string{"objective", "session"}
+	for _, q := range measure.Quantities() {
+		keys = append(keys, q.String(), q.Tag())
+	}
+	return keys
+}
+
 // check returns the valid bounds in the order of the quantities.
 func (b Bounds) check(at string, f *Faults) (slo measure.SLO) {
 	for _, name := range slices.Sorted(maps.Keys(b)) {
+		if _, known := measure.QuantityOf(name); !known {
+			f.add(at+"."+name, "%s%s: want objective, session or %s", unknownKey, spelling.DidYouMean(name, "", keysOfSLO()), measure.QuantityNames())
+			continue
+		}
 		value := "0"
 		switch v := b[name].(type) {
 		case nil:
