@@ -26,9 +26,15 @@ type logs struct {
 	onlyBaseline, onlyOther int    // rows that reached one server alone
 }
 
-// read joins the logs of both servers. Entries that ended before the comparison began belong to an earlier one.
+// read ends both servers, so that their logs are whole, and joins the logs. Entries that ended before the comparison
+// began belong to an earlier one.
 func (p *pair) read(t *testing.T, since time.Time) *logs {
 	t.Helper()
+	for _, s := range []*server{p.baseline, p.candidate} {
+		if s.process != nil { // one process may be both sides
+			s.process.Term(t, 10*time.Second)
+		}
+	}
 	base, cand := p.baseline.rows(t, since), p.candidate.rows(t, since)
 	l := &logs{}
 	for id, b := range base {

@@ -13,10 +13,10 @@ import (
 	"replayd/test/outside"
 )
 
-// arrivals reads the engine's log in order of arrival, without replayd's own probes.
+// arrivals ends the engine and returns its log in order of arrival, without replayd's own probes.
 func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 	t.Helper()
-	all, _ = outside.Lines[sim.LogEntry](t, s.Log) // one line may be incomplete
+	all = outside.EngineLog[sim.LogEntry](t, s.Sim, s.Log)
 	all = slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 	slices.SortFunc(all, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
 	return all

@@ -77,6 +77,6 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history:
 			t.Errorf("%s: want %d words, and the next turn to carry them, got %q, carried %q", name, output, answers[row], carried[row])
 		}
 	}
-	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
+	log := outside.EngineLog[sim.LogEntry](t, s.Sim, s.Log)
 	verdicts(t, append(gentle, fault{name: "none"}), passages, records, log, still)
 }

@@ -141,7 +141,7 @@ func goesOn(t *testing.T, n int, before, now []string) {
 // the last life, which ended in order, has all its records.
 func (s *stage) judgeKills(t *testing.T, last time.Time, ids []string) {
 	t.Helper()
-	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
+	log := outside.EngineLog[sim.LogEntry](t, s.Sim, s.Log)
 	recorded, sent := map[string]bool{}, map[string]bool{}
 	for _, id := range ids {
 		recorded[id] = true

@@ -90,6 +90,7 @@ func TestNames(t *testing.T) {
 	outside.Post(t, s.URL()+"/-/pause", http.StatusOK)
 	daemon.Term(t, 40*time.Second)
 	t.Logf("%d questions", asked)
+	engines[1].Term(t, 10*time.Second) // its log is whole now, as that of the first
 	judgeNames(t, s.Records, logs, moved, stopped)
 }
 

@@ -55,7 +55,7 @@ func TestSoak(t *testing.T) {
 		time.Since(began).Round(time.Second), s.Sims, s.reloads, w.Scrapes, w.Fallen, len(w.Last), w.Returned, outside.StealTime()-stolen)
 
 	records, _ := outside.Records(t, s.Records, false)
-	log, _ := outside.Lines[sim.LogEntry](t, s.Log)
+	log := outside.EngineLog[sim.LogEntry](t, s.Sim, s.Log)
 	passages := s.proxy.seen(t)
 	t.Logf("%d passages, %d requests that ended at the engine, %d records", len(passages), len(log), len(records))
 	tally := verdicts(t, faults, passages, records, log, still)

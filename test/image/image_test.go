@@ -107,7 +107,7 @@ workloads:
 	if code, _ := c.exec(t, image.probe(t)...); code != 1 {
 		t.Errorf("health check after the end: want exit 1, got %d", code)
 	}
-	drained(t, seen, told)
+	drained(t, outside.EngineLog[sim.LogEntry](t, engine, seen), told)
 	if strings.Contains(p.Said(t), "read-only") {
 		t.Errorf("it tried to write:\n%s", p.Said(t))
 	}
@@ -117,9 +117,8 @@ workloads:
 }
 
 // drained checks in the engine's log that all requests in flight at the signal came to their own end.
-func drained(t *testing.T, log string, told time.Time) {
+func drained(t *testing.T, entries []sim.LogEntry, told time.Time) {
 	t.Helper()
-	entries, _ := outside.Lines[sim.LogEntry](t, log)
 	late := 0
 	for _, e := range entries {
 		if e.MaxTokens != outputTokens {

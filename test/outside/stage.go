@@ -57,6 +57,18 @@ func (s *Stage) StartEngine(t *testing.T) {
 	}, s.flags...)...)
 }
 
+// EngineLog ends a simulated engine and returns its log. An engine logs a request after the client has seen the end, so
+// the log of an engine that still runs may lack the last ones.
+func EngineLog[T any](t *testing.T, engine *Process, path string) []T {
+	t.Helper()
+	engine.Term(t, 10*time.Second)
+	all, torn := Lines[T](t, path)
+	if torn {
+		t.Errorf("%s: want whole lines", path)
+	}
+	return all
+}
+
 // Write writes the configuration.
 func (s *Stage) Write(t *testing.T, text string) {
 	t.Helper()

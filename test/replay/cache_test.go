@@ -29,9 +29,7 @@ func TestHitRatio(t *testing.T) {
 	}{{"loop", 512}, {"loop", 1}, {"none", 512}} {
 		t.Run(fmt.Sprintf("salt %s, %d lanes", c.salt, c.lanes), func(t *testing.T) {
 			dir := t.TempDir()
-			engine, listen := outside.Address(t), outside.Address(t)
-			start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192",
-				"--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
+			engine, listen := startEngine(t, dir, "--slots", "8192", "--prefill-rate", "1e9", "--decode-rate", "1e6", "--cache-tokens", "1000000000"), outside.Address(t)
 			config := filepath.Join(dir, "replayd.yaml")
 			// The first minute holds the trace. No request is dropped, whatever the number of lanes.
 			text := fmt.Sprintf(`
@@ -45,7 +43,7 @@ workloads:
     lanes: %d
     max_wait: 0s
     prebuild: {bytes: 32MiB}
-`, engine, path, speed, every(stats.Span, speed), c.salt, c.lanes)
+`, engine.address, path, speed, every(stats.Span, speed), c.salt, c.lanes)
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +54,7 @@ workloads:
 
 			var cached, prompt [2]float64
 			var requests [2]int
-			for _, e := range engineLog(t, filepath.Join(dir, "sim.jsonl")) {
+			for _, e := range engine.log(t) {
 				_, loop, _ := outside.Place(t, e.ID)
 				if loop > 1 || e.Outcome != sim.OK {
 					continue // the third loop had begun

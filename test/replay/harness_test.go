@@ -9,6 +9,7 @@ package replay_test
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,10 +75,24 @@ func watch(t *testing.T, url string, expected int, atMost time.Duration) outside
 	}
 }
 
-// engineLog reads the simulated engine's log of requests, without replayd's own probes.
-func engineLog(t *testing.T, path string) []sim.LogEntry {
+// An engine is a simulated engine in a process of its own.
+type engine struct {
+	*outside.Process
+	address, path string
+}
+
+func startEngine(t *testing.T, dir string, flags ...string) *engine {
 	t.Helper()
-	all, _ := outside.Lines[sim.LogEntry](t, path) // the engine still runs
+	e := &engine{address: outside.Address(t), path: filepath.Join(dir, "sim.jsonl")}
+	e.Process = start(t, dir, "sim", append([]string{"sim", "--web.listen-address", e.address, "--log", e.path}, flags...)...)
+	e.Ready(t, http.DefaultClient, "http://"+e.address+"/health")
+	return e
+}
+
+// log ends the engine and returns its log, without replayd's own probes.
+func (e *engine) log(t *testing.T) []sim.LogEntry {
+	t.Helper()
+	all := outside.EngineLog[sim.LogEntry](t, e.Process, e.path)
 	return slices.DeleteFunc(all, func(e sim.LogEntry) bool { return e.ID == "replayd/probe" })
 }
 

@@ -42,18 +42,16 @@ func TestEveryRowOnce(t *testing.T) {
 	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
 	path, stats := conversation(t, to)
 	dir := t.TempDir()
-	engine, listen := outside.Address(t), outside.Address(t)
 	// Prefill and decode take fixed times, and the prefix cache has the default size. This test is about the client,
 	// and an engine with nine million blocks stops for 100 ms now and then to collect its garbage.
-	start(t, dir, "sim", "sim", "--web.listen-address", engine, "--slots", "8192", "--ttft", "100ms",
-		"--itl", "5ms", "--log", filepath.Join(dir, "sim.jsonl")).Ready(t, http.DefaultClient, "http://"+engine+"/health")
+	engine, listen := startEngine(t, dir, "--slots", "8192", "--ttft", "100ms", "--itl", "5ms"), outside.Address(t)
 	config := filepath.Join(dir, "replayd.yaml")
 	write := fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s"}]
 workloads:
   - {name: judge, trace: {path: %q}, speed: %v, repeat: {mode: once}, lanes: 2048, max_wait: 1m}
 records: {path: %q}
-`, engine, path, speed, filepath.Join(dir, "records.jsonl"))
+`, engine.address, path, speed, filepath.Join(dir, "records.jsonl"))
 	if err := os.WriteFile(config, []byte(write), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +76,7 @@ records: {path: %q}
 	stole := stealing()
 
 	// Compare the engine's log with the trace.
-	log := engineLog(t, filepath.Join(dir, "sim.jsonl"))
+	log := engine.log(t)
 	arrived := map[int]sim.LogEntry{}
 	for _, e := range log {
 		_, _, row := outside.Place(t, e.ID)

@@ -32,11 +32,8 @@ func TestRecordedSessions(t *testing.T) {
 	rows := read(t, folder)
 	slices.SortFunc(rows, func(a, b trace.Record) int { return a.Number - b.Number })
 	dir := t.TempDir()
-	engine, listen := outside.Address(t), outside.Address(t)
-	log := filepath.Join(dir, "sim.jsonl")
-	start(t, dir, "sim", "sim", "--web.listen-address", engine, "--log", log, "--log-chunks", "--slots", "1024", "--max-model-len", "400000",
-		"--block-tokens", fmt.Sprint(block), "--template-tokens", "0", "--cache-tokens", "1000000000", "--prefill-rate", "1e7",
-		"--itl", "50us").Ready(t, http.DefaultClient, "http://"+engine+"/health")
+	engine, listen := startEngine(t, dir, "--log-chunks", "--slots", "1024", "--max-model-len", "400000", "--block-tokens", fmt.Sprint(block),
+		"--template-tokens", "0", "--cache-tokens", "1000000000", "--prefill-rate", "1e7", "--itl", "50us"), outside.Address(t)
 	config, records := filepath.Join(dir, "replayd.yaml"), filepath.Join(dir, "records.jsonl")
 	text := fmt.Sprintf(`
 targets: [{name: sim, url: "http://%s"}]
@@ -50,7 +47,7 @@ workloads:
     lanes: 512
     max_wait: 0s
 records: {path: %q}
-`, engine, folder, mostWait, records)
+`, engine.address, folder, mostWait, records)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +60,7 @@ records: {path: %q}
 	for i := range loops {
 		loops[i] = map[int]sim.LogEntry{}
 	}
-	for _, e := range engineLog(t, log) {
+	for _, e := range engine.log(t) {
 		_, loop, row := outside.Place(t, e.ID)
 		if loop > 1 {
 			continue // the third loop had begun

@@ -17,21 +17,17 @@ import (
 	"replayd/test/outside"
 )
 
-// engineWith starts a fast engine and returns its address and the path of its log.
-func engineWith(t *testing.T, dir string, flags ...string) (address, log string) {
+// fastEngine starts an engine that answers within some hundredths of a second.
+func fastEngine(t *testing.T, dir string, flags ...string) *engine {
 	t.Helper()
-	address, log = outside.Address(t), filepath.Join(dir, "sim.jsonl")
-	start(t, dir, "sim", append([]string{
-		"sim", "--web.listen-address", address, "--slots", "4096", "--ttft", "20ms", "--itl", "2ms", "--log", log,
-	}, flags...)...).Ready(t, http.DefaultClient, "http://"+address+"/health")
-	return address, log
+	return startEngine(t, dir, append([]string{"--slots", "4096", "--ttft", "20ms", "--itl", "2ms"}, flags...)...)
 }
 
 // serve starts a daemon with one workload; rest is YAML of the workload.
-func serve(t *testing.T, dir, name, engine, trace, rest string) (*outside.Process, string) {
+func serve(t *testing.T, dir, name string, engine *engine, trace, rest string) (*outside.Process, string) {
 	t.Helper()
 	config := filepath.Join(dir, name+".yaml")
-	text := fmt.Sprintf("targets: [{name: sim, url: \"http://%s\", timeouts: {stall: 1s}}]\nworkloads:\n- name: w\n  trace: {path: %q}\n%s", engine, trace, rest)
+	text := fmt.Sprintf("targets: [{name: sim, url: \"http://%s\", timeouts: {stall: 1s}}]\nworkloads:\n- name: w\n  trace: {path: %q}\n%s", engine.address, trace, rest)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +50,13 @@ func sample(t *testing.T, dir string) string {
 // sent once, sessions stay whole, and both have the same salt.
 func TestTwoShards(t *testing.T) {
 	dir := t.TempDir()
-	engine, log := engineWith(t, dir)
+	engine := fastEngine(t, dir)
 	path := sample(t, dir)
 	rows := read(t, path)
 	begin := time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano)
 	var runs [2]*outside.Process
 	for i := range runs {
-		runs[i] = start(t, dir, fmt.Sprint("run", i), "run", path, "--url", engine, "--speed", "20", "--name", "w",
+		runs[i] = start(t, dir, fmt.Sprint("run", i), "run", path, "--url", engine.address, "--speed", "20", "--name", "w",
 			"--shard", fmt.Sprint(i, "/2"), "--start", begin, "--records", filepath.Join(dir, fmt.Sprintf("records%d.jsonl", i)))
 	}
 	owner := map[string]int{}
@@ -80,7 +76,7 @@ func TestTwoShards(t *testing.T) {
 		}
 	}
 	seen := map[string]int{}
-	for _, e := range engineLog(t, log) {
+	for _, e := range engine.log(t) {
 		seen[e.ID]++
 	}
 	for i := range rows {
@@ -97,7 +93,7 @@ func TestTwoShards(t *testing.T) {
 // A daemon that starts in the middle of a loop with align wall_clock joins at the row of the clock.
 func TestJoinsInMidLoop(t *testing.T) {
 	dir := t.TempDir()
-	engine, log := engineWith(t, dir)
+	engine := fastEngine(t, dir)
 	path := sample(t, dir)
 	rows := read(t, path)
 	const speed, loop = 20, 10 * time.Second
@@ -114,7 +110,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 	number := joined.UnixNano() / int64(loop)
 	border := time.Unix(0, number*int64(loop))
 	first := -1
-	for _, e := range engineLog(t, log) {
+	for _, e := range engine.log(t) {
 		_, n, row := outside.Place(t, e.ID)
 		at := border.Add(time.Duration(n-number)*loop + time.Duration(float64(rows[row].Offset)/speed))
 		// A turn of a session may wait for the turn before it. No request may be early.
@@ -139,7 +135,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 // Each kind of fault is counted as many times as the engine made it.
 func TestFaultsByOutcome(t *testing.T) {
 	dir := t.TempDir()
-	engine, log := engineWith(t, dir, "--fault-500", "0.08", "--fault-429", "0.08", "--fault-cut", "0.08", "--fault-garbled", "0.08",
+	engine := fastEngine(t, dir, "--fault-500", "0.08", "--fault-429", "0.08", "--fault-cut", "0.08", "--fault-garbled", "0.08",
 		"--fault-empty", "0.08", "--fault-stalled", "0.08", "--fault-error-event", "0.08")
 	// Without sessions, so that a failed turn does not end others.
 	path := filepath.Join(dir, "rows.jsonl")
@@ -160,7 +156,7 @@ func TestFaultsByOutcome(t *testing.T) {
 		sim.FaultEmpty: "empty", sim.FaultStalled: "timeout_stall", sim.FaultErrorEvent: "error_event",
 	}
 	want := map[string]int{}
-	for _, e := range engineLog(t, log) {
+	for _, e := range engine.log(t) {
 		want[outcome[e.Outcome]]++
 	}
 	for _, name := range outcome {
