@@ -148,14 +148,14 @@ func TestReplayd(t *testing.T) {
 		} else if _, err := os.Stat(path); err != nil {
 			t.Error(err)
 		}
-		if day := 24 * time.Hour; day%time.Duration(w.Repeat.Every) != 0 {
+		if day := 24 * time.Hour; day%w.Repeat.Every != 0 {
 			t.Errorf("%s: want a loop that divides a day, got %v", w.Name, w.Repeat.Every)
 		}
 	}
 	if !slices.ContainsFunc(s.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+filepath.Dir(c.Records.Path)) }) {
 		t.Errorf("no volume is mounted at the folder of %s", c.Records.Path)
 	}
-	if grace, err := time.ParseDuration(s.StopGrace); err != nil || grace < time.Duration(c.Drain)+10*time.Second {
+	if grace, err := time.ParseDuration(s.StopGrace); err != nil || grace < c.Drain+10*time.Second {
 		t.Errorf("want a grace period longer than drain, %v, got %q", c.Drain, s.StopGrace)
 	}
 	if want := "http://sim:" + port(t, all.Services["sim"].Command); c.Targets[0].URL != want {

@@ -19,6 +19,9 @@ func TestPackagedConfiguration(t *testing.T) {
 	if len(c.Targets) != 1 || len(c.Workloads) != 1 || c.Workloads[0].Trace.Path != "/usr/share/replayd/sample.jsonl" {
 		t.Errorf("want one target, and one workload with the packages' sample, got %+v, %+v", c.Targets, c.Workloads)
 	}
+	if align := c.Workloads[0].Repeat.Align; align != "start" {
+		t.Errorf("want the first request at once, got loops with align %s: the sample is shorter than a loop by the wall clock", align)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +37,7 @@ func TestPackagedConfiguration(t *testing.T) {
 	if m == nil {
 		t.Fatal("systemd/replayd.service: want TimeoutStopSec")
 	}
-	if stop, err := time.ParseDuration(string(m[1])); err != nil || stop < time.Duration(c.Drain)+10*time.Second {
+	if stop, err := time.ParseDuration(string(m[1])); err != nil || stop < c.Drain+10*time.Second {
 		t.Errorf("want TimeoutStopSec 10 s above drain, %v, got %s, %v", c.Drain, m[1], err)
 	}
 }

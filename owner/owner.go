@@ -87,11 +87,3 @@ func (o Owner) document(path string) string {
 	}
 	return o.Repository + "/blob/main/" + path
 }
-
-// publishedImage is the image's name where it has a registry, else "".
-func (o Owner) publishedImage() string {
-	if strings.Contains(o.Image, "/") {
-		return o.Image
-	}
-	return ""
-}

@@ -7,76 +7,69 @@ import (
 	"strings"
 )
 
-var modulePattern = regexp.MustCompile(`(?m)^module (\S+)$`)
-
-// modules are the places of Go's module path, which was another one before.
-func (o Owner) modules(before string) []place {
-	old := regexp.QuoteMeta(before)
-	// The folders keep texts such as the user agent "replayd/1.0" out.
-	inCode := regexp.MustCompile(`"` + old + `/((?:alerts|bench|cmd|dashboards|deploy|docs|internal|owner|test|tools)/|owner")`)
-	inModules := regexp.MustCompile(`(?m)(^|[ \t])` + old + `(/\S+)?( |$)`)
-	return []place{
-		{"**/*.go", func(_, text string) (string, error) {
-			return inCode.ReplaceAllString(text, `"`+o.Module+`/$1`), nil
-		}},
-		{"**/go.mod", func(p, text string) (string, error) {
-			module := path.Join(o.Module, path.Dir(p))
-			text = modulePattern.ReplaceAllString(text, "module "+module)
-			return inModules.ReplaceAllString(text, `${1}`+o.Module+`$2$3`), nil
-		}},
-		replaced(".golangci.yml", `(module-path: |pkg: |[\[ ])`+old+`(/internal|/cmd|\n)`, `${1}`+o.Module+`$2`),
-	}
+// A place is a text in some files that depends on the owner: what matches the pattern is replaced. It has to be in one
+// of them.
+type place struct {
+	files   string // a pattern of their paths: * is any name in one folder, **/ any folders
+	pattern string
+	by      string // as regexp.ReplaceAllString has it
 }
 
-// links are the places of addresses of documents.
-func (o Owner) links(all instances) []place {
-	href := ""
-	documents := []string{}
-	if o.Repository != "" {
-		href = ` href="` + o.document("$1") + `"`
-		documents = append(documents, `<a href="`+o.document("docs/README.md")+`">Documents</a>`)
+func (p place) in(file string) bool {
+	pattern := p.files
+	if rest, anywhere := strings.CutPrefix(pattern, "**/"); anywhere {
+		pattern, file = rest, path.Base(file)
 	}
-	return []place{
-		{"alerts/*.yaml", func(_, text string) (string, error) { return o.linkRules(text, all) }},
-		{"alerts/tests/*_test.yaml", func(_, text string) (string, error) { return o.linkTests(text) }},
-		replaced("dashboards/build/grafana.go", `(?m)^(\trunbook += )".*"`, `${1}"`+o.Runbook()+`"`),
-		replaced("dashboards/build/grafana.go", `(?m)^(\tcorrelationPage += )".*"`, `${1}"`+o.document("docs/explanation/correlation.md")+`"`),
-		replaced("internal/web/runbook.html", `<a(?: href="[^"]*")? title="([^"]*)">`, `<a`+href+` title="$1">`),
-		lines("internal/web/runbook.html", `^<a href="[^"]*">Documents</a>$`, `^<!-- pages -->$`, documents...),
-	}
+	good, _ := path.Match(pattern, file) // the patterns are those below
+	return good
 }
 
-// names are the places of the image, and of what tells where a package is from.
-func (o Owner) names() []place {
-	var image, chart, unit []string
+// places has all of them but the links of alerts. The module path was another one before.
+func (o Owner) places(module string) []place {
+	const label = `      org.opencontainers.image.`
+	var href, documents, image, chart, unit string
 	if r := o.Repository; r != "" {
-		const label = `      org.opencontainers.image.`
-		image = []string{label + `url="` + r + `" \`, label + `source="` + r + `" \`, label + `documentation="` + o.document("README.md") + `" \`}
-		chart = []string{"home: " + r, "sources: [" + r + "]"}
-		unit = []string{"Documentation=" + r}
+		href = ` href="` + o.document("$1") + `"`
+		documents = `<a href="` + o.document("docs/README.md") + `">Documents</a>` + "\n"
+		image = label + `url="` + r + "\" \\\n" + label + `source="` + r + "\" \\\n" +
+			label + `documentation="` + o.document("README.md") + "\" \\\n"
+		chart = "home: " + r + "\nsources: [" + r + "]\n"
+		unit = "Documentation=" + r + "\n"
 	}
-	if o.Maintainer != "" {
-		address, _ := mail.ParseAddress(o.Maintainer) // checked
-		chart = append(chart, "maintainers: [{name: "+quoted(address.Name)+", email: "+quoted(address.Address)+"}]")
+	if address, err := mail.ParseAddress(o.Maintainer); err == nil {
+		chart += "maintainers: [{name: " + quoted(address.Name) + ", email: " + quoted(address.Address) + "}]\n"
 	}
+	published, old := "", regexp.QuoteMeta(module)
+	if strings.Contains(o.Image, "/") { // in a registry
+		published = o.Image
+	}
+	shown := published
+	if shown == "" {
+		shown = `""`
+	}
+	// They keep texts such as the user agent "replayd/1.0" out.
+	const folders = `alerts|bench|cmd|dashboards|deploy|docs|internal|owner|test|tools`
+	correlation := o.document("docs/explanation/correlation.md")
 	return []place{
-		lines("Dockerfile", `image\.(url|source|documentation)=`, `image\.description=`, image...),
-		lines("deploy/helm/replayd/Chart.yaml", `^(home|sources|maintainers):`, `^kubeVersion:`, chart...),
-		lines("deploy/systemd/replayd.service", `^Documentation=`, `^Description=`, unit...),
-		replaced("deploy/helm/replayd/values.yaml", `(?m)^(  repository: )".*?"`, `${1}"`+o.publishedImage()+`"`),
-		replaced("deploy/helm/replayd/README.md", "(?m)^(\\| `image\\.repository` \\| )`[^`]*`", "${1}`"+o.defaultImage()+"`"),
-		replaced("Makefile", `(?m)^(IMAGE +\?= ).*`, `${1}`+o.Image),
-	}
-}
+		{"**/*.go", `"` + old + `/((?:` + folders + `)/|owner")`, `"` + o.Module + `/$1`},
+		{"**/go.mod", `(?m)(^|[ \t])` + old + `(/\S+)?( |$)`, `${1}` + o.Module + `$2$3`},
+		{".golangci.yml", `(module-path: |pkg: |[\[ ])` + old + `(/internal|/cmd|\n)`, `${1}` + o.Module + `$2`},
 
-// defaultImage is the default of the chart's image as its README has it.
-func (o Owner) defaultImage() string {
-	if image := o.publishedImage(); image != "" {
-		return image
+		{"dashboards/build/grafana.go", `(?m)^(\trunbook += )".*"`, `${1}"` + o.Runbook() + `"`},
+		{"dashboards/build/grafana.go", `(?m)^(\tcorrelationPage += )".*"`, `${1}"` + correlation + `"`},
+		{"dashboards/build/grafana.go", `(?m)^(\tanswersPage += )".*"`, `${1}"` + o.document("docs/reference/answers.md") + `"`},
+		{"internal/web/runbook.html", `<a(?: href="[^"]*")? title="([^"]*)">`, `<a` + href + ` title="$1">`},
+		{"internal/web/runbook.html", `(?m)^(<!-- pages -->\n)(?:<a href="[^"]*">Documents</a>\n)?`, `${1}` + documents},
+
+		{"Dockerfile", `(?m)(^.*image\.description=.*\n)(?:.*image\.(?:url|source|documentation)=.*\n)*`, `${1}` + image},
+		{"deploy/helm/replayd/Chart.yaml", `(?m)^(kubeVersion:.*\n)(?:(?:home|sources|maintainers):.*\n)*`, `${1}` + chart},
+		{"deploy/systemd/replayd.service", `(?m)^(Description=.*\n)(?:Documentation=.*\n)*`, `${1}` + unit},
+		{"deploy/helm/replayd/values.yaml", `(?m)^(  repository: )".*?"`, `${1}"` + published + `"`},
+		{"deploy/helm/replayd/README.md", "(?m)^(\\| `image\\.repository` \\| )`[^`]*`", "${1}`" + shown + "`"},
+		{"Makefile", `(?m)^(IMAGE +\?= ).*`, `${1}` + o.Image},
 	}
-	return `""`
 }
 
 func quoted(s string) string {
-	return `"` + strings.ReplaceAll(strings.ReplaceAll(s, `\`, `\\`), `"`, `\"`) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `$$`).Replace(s) + `"`
 }

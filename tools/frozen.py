@@ -1,4 +1,4 @@
-"""tools/frozen.py FROZEN NOW: each folder has a folder of tables (Markdown) for each round. Prints the ratio of the medians."""
+"""tools/frozen.py BEFORE NOW: each folder has a folder of tables (Markdown) for each round. Prints the ratio of the medians."""
 
 import pathlib
 import statistics
@@ -40,16 +40,16 @@ def figures(folder):
 
 
 def main():
-    frozen, now = figures(sys.argv[1]), figures(sys.argv[2])
-    both = [k for k in frozen if k in now]
+    before, now = figures(sys.argv[1]), figures(sys.argv[2])
+    both = [k for k in before if k in now]
     if not both:
         sys.exit("want tables in both folders with figures in common, found none")
     for k in both:
-        old, new = statistics.median(frozen[k]), statistics.median(now[k])
+        old, new = statistics.median(before[k]), statistics.median(now[k])
         ratio = f"{new / old:6.2f}" if old else "     -"
         print(f"{ratio}  {new:12g} {old:12g}  {k[0]}: {k[1]}: {k[2]}")
-    lost = [k for k in frozen if k not in now]
-    print(f"{len(both)} figures: ratio, now, frozen (medians of the rounds); {len(lost)} only in the frozen tables")
+    lost = [k for k in before if k not in now]
+    print(f"{len(both)} figures: ratio, now, before (medians of the rounds); {len(lost)} only in the tables before")
 
 
 main()

@@ -30,7 +30,7 @@ func TestLarge(t *testing.T) {
 	long := filepath.Join(traces, "trace_0517.json")
 	table := &lab.Table{
 		Title: fmt.Sprintf("Recorded sessions, all begun at once, waits limited to %v and answers to %d tokens of 2 ms, against a simulated engine on the same cores. Late is from due to the first byte; the first requests of the sessions are apart.",
-			wait, mostOutput),
+			wait, maxOutput),
 		Head: []string{
 			"sessions", "requests", "longest input", "million input tokens", "s", "CPU s", "peak RSS MiB", "messages, MiB", "late p50, ms", "p99", "first requests p50", "p99",
 		},
@@ -49,8 +49,8 @@ func TestLarge(t *testing.T) {
 	rig.Results(t, "agents-large", steal, table)
 }
 
-// mostOutput limits the answers, so that the machine has time for the prompts.
-const mostOutput = 50
+// maxOutput limits the answers, so that the machine has time for the prompts.
+const maxOutput = 50
 
 // copied writes sessions of the folder, in turns, until there are so many, each with an id of its own.
 func copied(t *testing.T, traces string, sessions int) string {
@@ -133,7 +133,7 @@ func play(t *testing.T, path string, wait time.Duration, sessions int) []string 
 	dir := t.TempDir()
 	clipped := map[lengths]int{}
 	for l, n := range rows {
-		clipped[lengths{l.input, min(l.output, mostOutput)}] += n
+		clipped[lengths{l.input, min(l.output, maxOutput)}] += n
 	}
 	e := serveEngine(t, dir, "--itl", "2ms")
 	listen, records := outside.Address(t), filepath.Join(dir, "records.jsonl")
@@ -143,7 +143,7 @@ workloads:
   - {name: w, trace: {path: %q, max_output: %d, over_limit: clip}, arrival: sessions, sessions_at_once: %d, turn_delay: {max: %v}, repeat: {mode: once}, lanes: 2048, max_wait: 0s}
 records: {path: %q}
 web: {enable_pprof: true}
-`, e.url, path, mostOutput, sessions, wait, records))
+`, e.url, path, maxOutput, sessions, wait, records))
 	p := outside.Start(t, filepath.Join(dir, "serve.out"), binary, "serve", "--config", config, "--web.listen-address", listen)
 	p.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 	messages, peak := watch(t, p, "http://"+listen, stats.Requests)
@@ -154,7 +154,8 @@ web: {enable_pprof: true}
 	}
 	firsts, others := lateness(t, records, begins)
 	return []string{
-		strconv.Itoa(stats.Requests), strconv.Itoa(stats.Input.Max), lab.Number(float64(stats.Input.Sum) / 1e6), lab.Number(c.span().Seconds()),
+		strconv.Itoa(stats.Requests), strconv.Itoa(int(stats.Input.Max)), lab.Number(float64(stats.Input.Sum) / 1e6),
+		lab.Number(c.span().Seconds()),
 		lab.Number(cost(p).Seconds()), lab.Number(float64(peak) / (1 << 20)), lab.Number(float64(messages) / (1 << 20)),
 		lab.Number(others.Quantile(0.5)), lab.Number(others.Quantile(0.99)), lab.Number(firsts.Quantile(0.5)), lab.Number(firsts.Quantile(0.99)),
 	}

@@ -1,8 +1,8 @@
 //go:build bench && linux
 
-// Package agents_test plays recorded sessions of agents against the simulated engine: `make bench-agents`. It has AIPerf on the same
-// files beside replayd, and what large prompts and many sessions at once take. Times are shown and never asserted; the tests assert
-// that every request arrived once, with its lengths, and ended well.
+// Package agents_test plays recorded sessions of agents against the simulated engine: `make suite NAME=bench-agents`.
+// It has AIPerf on the same files beside replayd, and what large prompts and many sessions at once take. Times are
+// shown and never asserted; the tests assert that every request arrived once, with its lengths, and ended well.
 package agents_test
 
 import (

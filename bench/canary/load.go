@@ -22,7 +22,7 @@ import (
 // A load is the requests that both servers of a rollout get.
 type load struct {
 	name     string
-	arrivals []sim.Arrival
+	arrivals []Arrival
 	loop     int // rows of a loop
 	period   time.Duration
 	long     time.Duration
@@ -39,7 +39,11 @@ func openSample(ctx context.Context, dir string) (*trace.File, error) {
 
 // newLoad lists what a plan sends within a time, or of that each n-th row. A loop has texts of its own, as with prompt.salt: loop.
 func newLoad(f *trace.File, arrival schedule.Arrival, long time.Duration, nth int) (*load, error) {
-	plan, err := schedule.New(schedule.FromFile(f), schedule.Options{Arrival: arrival, Speed: 1, Mode: schedule.Loops, Align: schedule.Start})
+	plan, err := schedule.New(schedule.FromFile(f),
+		schedule.Options{
+			Pattern: schedule.Pattern{Arrival: arrival, Speed: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start},
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +65,7 @@ func newLoad(f *trace.File, arrival schedule.Arrival, long time.Duration, nth in
 			if row%nth != 0 {
 				continue
 			}
-			l.arrivals = append(l.arrivals, sim.Arrival{
+			l.arrivals = append(l.arrivals, Arrival{
 				ID: due.ID(), At: due.At.Sub(start), Prompt: due.InputTokens + 9, Output: max(due.OutputTokens, 1),
 				Keys: keys(due.Blocks, loop.Number),
 			})
@@ -97,12 +101,12 @@ func (l *load) engine(stepTokens int, share float64) (sim.Options, error) {
 	o := sim.Defaults()
 	o.BlockTokens, o.ChunkTokens, o.StepTokens, o.MaxQueue = blockTokens, 32, stepTokens, 1<<20
 	for range 3 { // the rates change how many streams share a step, and so a little what is carried
-		at := make([]sim.Arrival, l.loop)
+		at := make([]Arrival, l.loop)
 		for i, a := range l.arrivals[:l.loop] {
 			at[i] = a
 			at[i].At = 0
 		}
-		played, err := sim.Play(o, at)
+		played, err := Play(o, at)
 		if err != nil {
 			return o, err
 		}
@@ -118,14 +122,14 @@ func (l *load) engine(stepTokens int, share float64) (sim.Options, error) {
 }
 
 // play returns the times of both servers, with noise of their own.
-func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidate []sim.Played, err error) {
+func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidate []Played, err error) {
 	o.Seed = 2 * rollout
-	if baseline, err = sim.Play(o, l.arrivals); err != nil {
+	if baseline, err = Play(o, l.arrivals); err != nil {
 		return nil, nil, err
 	}
 	o.Seed++
 	e.change(&o)
-	candidate, err = sim.Play(o, l.arrivals)
+	candidate, err = Play(o, l.arrivals)
 	return baseline, candidate, err
 }
 
@@ -133,10 +137,10 @@ func (l *load) play(o sim.Options, e effect, rollout uint64) (baseline, candidat
 var start = time.Unix(0, 0)
 
 // compared returns the pair of a row as the program has it.
-func (l *load) compared(row int, baseline, candidate []sim.Played) canary.Pair {
+func (l *load) compared(row int, baseline, candidate []Played) canary.Pair {
 	a := &l.arrivals[row]
 	p := canary.Pair{At: start.Add(a.At)}
-	for side, played := range [][]sim.Played{baseline, candidate} {
+	for side, played := range [][]Played{baseline, candidate} {
 		got := played[row]
 		p.Requests[side] = canary.Request{
 			Sent: p.At, First: start.Add(got.First), End: start.Add(got.Last),
@@ -160,7 +164,7 @@ type said struct {
 }
 
 // verdict gives the pairs to a comparison of the program, asks it once a minute, and returns its verdict: a fail, else the first pass.
-func (l *load) verdict(baseline, candidate []sim.Played, e effect, rollout uint64) said {
+func (l *load) verdict(baseline, candidate []Played, e effect, rollout uint64) said {
 	c := canary.New(canary.Defaults())
 	passed := said{verdict: canary.Undecided}
 	rng := rand.New(rand.NewPCG(rollout, 1))
@@ -193,7 +197,7 @@ type pair struct {
 }
 
 // pairs returns the pairs in order of their instants.
-func (l *load) pairs(baseline, candidate []sim.Played) []pair {
+func (l *load) pairs(baseline, candidate []Played) []pair {
 	ps := make([]pair, len(l.arrivals))
 	for i, a := range l.arrivals {
 		b, c := baseline[i], candidate[i]
@@ -203,7 +207,7 @@ func (l *load) pairs(baseline, candidate []sim.Played) []pair {
 			math.Log(float64(c.Last-a.At) / float64(b.Last-a.At)),
 		}}
 	}
-	for side, played := range [][]sim.Played{baseline, candidate} {
+	for side, played := range [][]Played{baseline, candidate} {
 		var open []time.Duration // first tokens to come; few
 		for i, j := 0, 0; i < len(ps); i++ {
 			for ; j < i && ps[j].at < ps[i].at; j++ {

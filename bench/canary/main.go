@@ -89,7 +89,7 @@ func run(o options) error {
 		sources = append(sources, source{named("conversation"), f, schedule.Exact}, source{named("conversation"), f, schedule.Spread})
 	}
 	if o.table == "watch" && o.months > 0 {
-		independent(o.months)
+		months(o.months)
 	}
 	for _, s := range sources {
 		for _, stepTokens := range []int{0, 2048} {
@@ -120,7 +120,7 @@ func run(o options) error {
 	return nil
 }
 
-// line plays the rollouts of one load, engine and utilisation.
+// line plays the rollouts of one load, engine and utilization.
 func (l *load) line(name string, engine sim.Options, o *options) error {
 	switch o.table {
 	case "promise":

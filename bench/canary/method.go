@@ -41,7 +41,7 @@ type finding struct {
 	blocks      int
 	convicted   time.Duration // 0: not
 	at          int           // blocks until then
-	correlation float64       // of neighbouring block values
+	correlation float64       // of neighboring block values
 	above       float64       // share of the blocks above the tolerance
 }
 
@@ -87,7 +87,7 @@ func (m *method) judge(ps []pair, tolerances []float64) (found [][3]finding) {
 					if len(block[k]) == 0 {
 						continue
 					}
-					v := stats.Median(block[k])
+					v := stats.PercentileOf(50, block[k])
 					values[k] = append(values[k], v)
 					for t, tolerance := range tolerances {
 						f, e := &found[t][k], &evidence[t][k]
@@ -141,7 +141,7 @@ func emptyPairs(ps []pair) (n int) {
 	return n
 }
 
-// correlation is that of neighbouring values.
+// correlation is that of neighboring values.
 func correlation(v []float64) float64 {
 	if len(v) < 8 {
 		return math.NaN()

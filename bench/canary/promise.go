@@ -51,7 +51,7 @@ type count struct {
 // A pool is played loops of one engine. All loops have the same rows, with texts of their own, so any of them may follow any other.
 type pool struct {
 	load  *load
-	loops [][]sim.Played // of each its rows, from its start
+	loops [][]Played // of each its rows, from its start
 }
 
 // pool fills a pool with the loops of some rollouts. The first loop of each is left out: it begins with an idle engine.
@@ -61,7 +61,7 @@ func (l *load) pool(o sim.Options, rollouts int) (*pool, error) {
 	err := parallel(rollouts, func(r int) error {
 		options := o
 		options.Seed = uint64(r)
-		played, err := sim.Play(options, l.arrivals)
+		played, err := Play(options, l.arrivals)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func (l *load) pool(o sim.Options, rollouts int) (*pool, error) {
 }
 
 // rollout puts both sides of a rollout together from loops of the pool. None comes twice.
-func (p *pool) rollout(rng *rand.Rand) (sides [2][]sim.Played) {
+func (p *pool) rollout(rng *rand.Rand) (sides [2][]Played) {
 	l := p.load
 	order := rng.Perm(len(p.loops))
 	for at := 0; at < len(l.arrivals); at += l.loop {
@@ -107,22 +107,24 @@ func (l *load) promise(name string, o sim.Options, rollouts, unblocked int) erro
 		return err
 	}
 	counts := make([]count, len(scaleds))
-	watches := make(chan *chain, runtime.GOMAXPROCS(0))
+	watches, counters := make(chan *chain, runtime.GOMAXPROCS(0)), canary.NewCounters()
 	for range cap(watches) {
-		watches <- &chain{Comparison: newWatch()}
+		watch := newWatch()
+		watch.Count(counters)
+		watches <- &chain{Comparison: watch}
 	}
 	convicted, all := 0, &signs{}
 	var lock sync.Mutex
 	err = parallel(rollouts, func(r int) error {
 		sides := loops.rollout(rand.New(rand.NewPCG(uint64(r), 2)))
 		watch := <-watches
-		neighbours := &signs{}
-		said := l.judged(sides[canary.Baseline], sides[canary.Candidate], watch, neighbours)
+		neighbors := &signs{}
+		said := l.judged(sides[canary.Baseline], sides[canary.Candidate], watch, neighbors)
 		watches <- watch
 		bad := r < unblocked && l.isConvicted(sides[canary.Baseline], sides[canary.Candidate])
 		lock.Lock()
 		defer lock.Unlock()
-		all.addAll(neighbours)
+		all.addAll(neighbors)
 		for i, s := range said {
 			counts[i].add(s)
 		}
@@ -139,17 +141,15 @@ func (l *load) promise(name string, o sim.Options, rollouts, unblocked int) erro
 	}
 	write(os.Stdout, name, counts)
 	changes := map[string]int64{}
-	for range cap(watches) {
-		for m, t := range (<-watches).Judge().Totals.Metrics {
-			for d, n := range t.Changes {
-				if n > 0 {
-					changes[fmt.Sprint(canary.Metric(m), " ", d)] += n
-				}
+	for m, t := range counters.Totals().Metrics {
+		for d, n := range t.Changes {
+			if n > 0 {
+				changes[fmt.Sprint(canary.Metric(m), " ", d)] = n
 			}
 		}
 	}
 	for m := range all.last {
-		fmt.Printf("\n%s: %v of equal servers: %d blocks a day, correlation of neighbouring signs %.3f", name, canary.Metric(m),
+		fmt.Printf("\n%s: %v of equal servers: %d blocks a day, correlation of neighboring signs %.3f", name, canary.Metric(m),
 			int(float64(all.blocks[m])/float64(rollouts)*24/l.long.Hours()), float64(all.product[m])/float64(all.pairs[m]))
 	}
 	fmt.Printf("\n%s: of %d loops. Without blocks %d of %d rollouts of equal servers are convicted at a tolerance of 0. Watched for %.0f days, they changed: %v\n\n",
@@ -193,7 +193,7 @@ type ever struct {
 	metric         canary.Metric
 }
 
-// signs are the block values of equal servers, above or below 0: the correlation of neighbours is to be 0.
+// signs are the block values of equal servers, above or below 0: the correlation of neighbors is to be 0.
 type signs struct {
 	blocks, pairs, product [canary.E2E + 1]int
 	last                   [canary.E2E + 1]int
@@ -228,13 +228,13 @@ func (s *signs) addAll(other *signs) {
 	}
 }
 
-func (l *load) judged(baseline, candidate []sim.Played, watch *chain, neighbours *signs) []ever {
+func (l *load) judged(baseline, candidate []Played, watch *chain, neighbors *signs) []ever {
 	said := make([]ever, len(scaleds))
 	comparisons := make([]*canary.Comparison, len(scaleds))
 	for i := range comparisons {
 		comparisons[i] = canary.New(canary.Defaults())
 	}
-	comparisons[0].Ended = neighbours.add
+	comparisons[0].Ended = neighbors.add
 	for row := range l.arrivals {
 		p := l.compared(row, baseline, candidate)
 		isLook := l.isLook(row, 30*time.Minute) || row == len(l.arrivals)-1
@@ -262,7 +262,7 @@ func (l *load) judged(baseline, candidate []sim.Played, watch *chain, neighbours
 	return said
 }
 
-func (l *load) isConvicted(baseline, candidate []sim.Played) bool {
+func (l *load) isConvicted(baseline, candidate []Played) bool {
 	for _, f := range methods[0].judge(l.pairs(baseline, candidate), []float64{0})[0] {
 		if f.convicted > 0 {
 			return true

@@ -31,7 +31,9 @@ func parallel(rollouts int, do func(rollout int) error) error {
 }
 
 // each plays the rollouts of an effect.
-func (l *load) each(engine sim.Options, e effect, rollouts int, judge func(rollout int, baseline, candidate []sim.Played)) error {
+func (l *load) each(
+	engine sim.Options, e effect, rollouts int, judge func(rollout int, baseline, candidate []Played),
+) error {
 	return parallel(rollouts, func(r int) error {
 		b, c, err := l.play(engine, e, uint64(r))
 		if err == nil {
@@ -47,7 +49,7 @@ var tolerances = []float64{0, 0.05}
 func (l *load) methods(name string, engine sim.Options, e effect, rollouts int) error {
 	found := make([][][][3]finding, rollouts) // by rollout, method, tolerance, metric
 	queue := make([]float64, rollouts)
-	err := l.each(engine, e, rollouts, func(r int, b, c []sim.Played) {
+	err := l.each(engine, e, rollouts, func(r int, b, c []Played) {
 		ps := l.pairs(b, c)
 		queue[r] = 1 - float64(emptyPairs(ps))/float64(len(ps))
 		for _, m := range methods {
@@ -91,7 +93,7 @@ func (l *load) methods(name string, engine sim.Options, e effect, rollouts int) 
 func (l *load) verdicts(name string, engine sim.Options, e effect, rollouts int) error {
 	all := make([]said, rollouts)
 	quantiles := ""
-	err := l.each(engine, e, rollouts, func(r int, b, c []sim.Played) {
+	err := l.each(engine, e, rollouts, func(r int, b, c []Played) {
 		all[r] = l.verdict(b, c, e, uint64(r))
 		if r == 0 {
 			quantiles = fmt.Sprintf("%.2f, %.2f", l.quantile(c, 0.5)/l.quantile(b, 0.5), l.quantile(c, 0.99)/l.quantile(b, 0.99))
@@ -119,7 +121,7 @@ func (l *load) verdicts(name string, engine sim.Options, e effect, rollouts int)
 }
 
 // quantile is one of the seconds to the last token.
-func (l *load) quantile(played []sim.Played, q float64) float64 {
+func (l *load) quantile(played []Played, q float64) float64 {
 	all := make([]float64, len(played))
 	for i, p := range played {
 		all[i] = (p.Last - l.arrivals[i].At).Seconds()

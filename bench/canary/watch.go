@@ -14,41 +14,64 @@ import (
 	"replayd/internal/sim"
 )
 
-// A draw gives a watch the next block of one kind of server.
+// A draw is how the blocks of two servers differ that are no worse and no better than the tolerances.
 type draw struct {
-	name string
-	next func(w *canary.Watch, rng *rand.Rand, at time.Time) (changes int)
+	name   string
+	middle float64 // of each latency's logarithm of the ratio
+	drift  float64 // deviation of the middle, which is an AR(1)
+	time   float64 // minutes until its correlation is 1/e
+	within bool    // the drift is cut off at the wander
 }
 
-// draws are servers that are no worse and no better than the tolerances.
 var draws = []draw{
-	{"equal: latencies with noise of 3 %, shares of 0.2 %, 30 % and 5 % on both sides", func(w *canary.Watch, rng *rand.Rand, at time.Time) int {
-		return block(w, rng, at, 0, [3]float64{0.05, 0.3, 0.002})
-	}},
-	{"at the tolerance: each latency exactly 5 % slower, shares as above", func(w *canary.Watch, rng *rand.Rand, at time.Time) int {
-		return block(w, rng, at, math.Log(1.05), [3]float64{0.05, 0.3, 0.002})
-	}},
+	{name: "equal"},
+	{name: "each latency exactly 5 % slower", middle: math.Log(1.05)},
+	{name: "5 % slower, drift 3 % of 10 min, within w", middle: math.Log(1.05), drift: 0.03, time: 10, within: true},
+	{name: "5 % slower, drift 5 % of 60 min, within w", middle: math.Log(1.05), drift: 0.05, time: 60, within: true},
+	{name: "equal, drift 2 % of 10 min", drift: 0.02, time: 10},
+	{name: "equal, drift 3 % of 10 min", drift: 0.03, time: 10},
+	{name: "equal, drift 5 % of 10 min", drift: 0.05, time: 10},
+	{name: "equal, drift 3 % of 60 min", drift: 0.03, time: 60},
+	{name: "equal, drift 5 % of 60 min", drift: 0.05, time: 60},
 }
 
-// blockPairs is the number of pairs of an independent block.
-const blockPairs = 50
+// wanders are those of the watches.
+var wanders = []float64{0, 0.02, 0.05, 0.1}
 
-// block gives a watch a minute's block: latencies with noise of 3 % around a middle, and shares (tail, queued, bad) of both sides.
-func block(w *canary.Watch, rng *rand.Rand, at time.Time, middle float64, shares [3]float64) (changes int) {
-	end := at.Add(time.Minute)
-	for _, m := range canary.Metrics[:canary.E2E+1] {
-		if w.Latency(m, middle+0.03*rng.NormFloat64(), at, end) != "" {
-			changes++
-		}
+const (
+	blockPairs = 50   // pairs of a block
+	blockNoise = 0.03 // of a block's latency
+	blockTail  = 0.05 // shares of the requests, on both sides
+	blockQueue = 0.3
+	blockBad   = 0.002
+)
+
+// month gives a watch 30 days of blocks of a minute. It returns the changes.
+func (d *draw) month(w *canary.Watch, wander float64, rng *rand.Rand, at time.Time) (changes int) {
+	keeps := 0.0
+	if d.time > 0 {
+		keeps = math.Exp(-1 / d.time)
 	}
-	for i, m := range canary.Metrics[canary.Tail:] {
-		counts := [2]int{}
-		for side := range counts {
-			counts[side] = binomial(rng, blockPairs, shares[i])
+	drift := d.drift * rng.NormFloat64()
+	for range 30 * 24 * 60 {
+		end := at.Add(time.Minute)
+		drift = keeps*drift + math.Sqrt(1-keeps*keeps)*d.drift*rng.NormFloat64()
+		middle := d.middle + drift
+		if d.within {
+			middle = d.middle + max(-wander, min(wander, drift))
 		}
-		if w.Share(m, counts, blockPairs, at, end) != "" {
-			changes++
+		for _, m := range canary.Metrics[:canary.E2E+1] {
+			if w.Latency(m, middle+blockNoise*rng.NormFloat64(), at, end) != "" {
+				changes++
+			}
 		}
+		for i, share := range []float64{blockTail, blockQueue, blockBad} {
+			counts := [2]int{binomial(rng, blockPairs, share), binomial(rng, blockPairs, share)}
+			if w.Share(canary.Metrics[canary.Tail+canary.Metric(i)], counts, blockPairs, at, end) != "" {
+				changes++
+			}
+		}
+		at = end
 	}
 	return changes
 }
@@ -65,30 +88,35 @@ func binomial(rng *rand.Rand, n int, p float64) int {
 	}
 }
 
-// independent prints how often servers without a change change all the same, in months of independent blocks.
-func independent(months int) {
-	fmt.Println("| independent blocks of a minute | months | changes, those back included | mean time between them |")
-	fmt.Println("|---|---|---|---|")
+// months prints how often servers change that do not.
+func months(n int) {
+	fmt.Println("| blocks of a minute | w | months | changes, those back included | mean time between them |")
+	fmt.Println("|---|---|---|---|---|")
 	for _, d := range draws {
-		changes := make([]int, runtime.GOMAXPROCS(0))
-		var group sync.WaitGroup
-		for worker := range changes {
-			group.Go(func() {
-				w := canary.NewWatch(canary.Defaults())
-				rng := rand.New(rand.NewPCG(uint64(worker), 1))
-				at := start
-				for range (months + worker) / len(changes) * 30 * 24 * 60 {
-					changes[worker] += d.next(w, rng, at)
-					at = at.Add(time.Minute)
-				}
-			})
+		for _, wander := range wanders {
+			o := canary.Defaults()
+			o.Wander = wander
+			changes := make([]int, runtime.GOMAXPROCS(0))
+			var group sync.WaitGroup
+			for worker := range changes {
+				group.Go(func() {
+					rng := rand.New(rand.NewPCG(uint64(worker), 1))
+					for range (n + worker) / len(changes) {
+						changes[worker] += d.month(canary.NewWatch(o), wander, rng, start)
+					}
+				})
+			}
+			group.Wait()
+			all := 0
+			for _, k := range changes {
+				all += k
+			}
+			days := "–"
+			if all > 0 {
+				days = fmt.Sprintf("%.3g days", float64(30*n)/float64(all))
+			}
+			fmt.Printf("| %s | %.0f %% | %d | %d | %s |\n", d.name, 100*wander, n, all, days)
 		}
-		group.Wait()
-		all := 0
-		for _, n := range changes {
-			all += n
-		}
-		fmt.Printf("| %s | %d | %d | %.0f days |\n", d.name, months, all, float64(30*months)/float64(all))
 	}
 }
 
@@ -99,7 +127,7 @@ type following struct {
 }
 
 // follow takes the first of some metrics that shows the change, and the way back of that one.
-func (l *load) follow(baseline, equal, slow []sim.Played, e *effect, metrics []canary.Metric, rng *rand.Rand) following {
+func (l *load) follow(baseline, equal, slow []Played, e *effect, metrics []canary.Metric, rng *rand.Rand) following {
 	f := following{found: math.Inf(1), since: math.Inf(1), back: math.Inf(1)}
 	change, end := l.long/3/l.period*l.period, 2*l.long/3/l.period*l.period
 	watch := newWatch()
@@ -139,10 +167,10 @@ func (l *load) watched(name string, engine sim.Options, rollouts int) error {
 		e, _ := effectOf(c.effect)
 		all := make([]following, rollouts)
 		errs := make([]error, rollouts)
-		err := l.each(engine, e, rollouts, func(r int, baseline, slow []sim.Played) {
+		err := l.each(engine, e, rollouts, func(r int, baseline, slow []Played) {
 			o := engine
 			o.Seed = 2*uint64(r) + 1<<32
-			equal, err := sim.Play(o, l.arrivals)
+			equal, err := Play(o, l.arrivals)
 			if err != nil {
 				errs[r] = err
 				return

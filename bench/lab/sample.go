@@ -32,7 +32,7 @@ func (s Sample) Max() float64 { return s.Quantile(1) }
 
 // Median returns the median of the values that are not NaN.
 func Median(values ...float64) float64 {
-	return stats.Median(slices.DeleteFunc(slices.Clone(values), math.IsNaN))
+	return stats.PercentileOf(50, slices.DeleteFunc(slices.Clone(values), math.IsNaN))
 }
 
 // Around returns the two values that quantile q lies between. It sorts the sample, which must not be empty.

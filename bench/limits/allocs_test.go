@@ -32,7 +32,10 @@ func newHotPath(t *testing.T) *hotPath {
 	if h.prompter, err = synth.New(synth.Options{Words: words, Form: synth.Text, Seed: 42, BlockTokens: 512}); err != nil {
 		t.Fatal(err)
 	}
-	h.client, err = openai.New(openai.Target{Name: "none", URL: "127.0.0.1:1", API: openai.Chat, Model: "m", Output: openai.OutputExact, UserAgent: "replayd/bench"})
+	h.client, err = openai.New(openai.Target{Options: openai.Options{
+		URL: "127.0.0.1:1", API: openai.Chat, Model: "m",
+		Output: openai.OutputExact,
+	}, Name: "none", UserAgent: "replayd/bench"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +67,12 @@ func TestMessagesAllocateLittle(t *testing.T) {
 	h.row.InputTokens, h.row.Blocks = 20, h.row.Blocks[:1]
 	short := count()
 	t.Logf("objects: text %v, token ids %v, message of a long prompt %v, of a short one %v", text, tokens, long, short)
-	if text > mostPrompt || tokens > mostPrompt {
-		t.Errorf("want at most %v objects for a prompt, got %v of text and %v of token ids", mostPrompt, text, tokens)
+	if text > maxPrompt || tokens > maxPrompt {
+		t.Errorf("want at most %v objects for a prompt, got %v of text and %v of token ids", maxPrompt, text, tokens)
 	}
-	if long > mostMessage || short > mostMessage {
-		t.Errorf("want at most %v objects for a message, got %v of a long prompt and %v of a short one", mostMessage, long, short)
+	if long > maxMessage || short > maxMessage {
+		t.Errorf("want at most %v objects for a message, got %v of a long prompt and %v of a short one", maxMessage, long,
+			short)
 	}
 	if math.Abs(long-short) > 1 { // under the race detector a pool drops one object of four
 		t.Errorf("want as many objects for a message however long its prompt is, got %v of a long one and %v of a short one", long, short)
@@ -77,6 +81,6 @@ func TestMessagesAllocateLittle(t *testing.T) {
 
 // Most objects that a message and its prompt may allocate. The values were counted; lower them if fewer are needed.
 const (
-	mostPrompt  = 0.0
-	mostMessage = 45.0
+	maxPrompt  = 0.0
+	maxMessage = 45.0
 )

@@ -1,7 +1,7 @@
 //go:build bench && linux
 
 // Package limits_test measures the cost of a token, a request and a stream in replayd, and
-// replayd's limits: `make bench-limits`. Each figure is compared with that of bench/floor
+// replayd's limits: `make suite NAME=bench-limits`. Each figure is compared with that of bench/floor
 // in the same run, an epoll loop that only reads the sockets and finds the ends of lines.
 // Times are shown and never asserted; the tests assert that every request ended well.
 package limits_test

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	mostTokens = 1 << 20
-	mostChunk  = 16 << 10
+	maxTokens  = 1 << 20
+	maxChunk   = 16 << 10
 	leastChunk = len(before) + len(after) + 1
-	mostHeader = 64 << 10
-	mostBody   = 64 << 20
+	maxHeader  = 64 << 10
+	maxBody    = 64 << 20
 )
 
 // An event with content is before, letters, and after.
@@ -74,15 +74,15 @@ func (w *wording) tail(kind, tokens int) []byte {
 			b = append(b, framed("data: "+event+"\n\n")...)
 		}
 		b = append(b, "0\r\n\r\n"...)
-		if len(w.tails) < mostTails {
+		if len(w.tails) < maxTails {
 			w.tails[key] = b
 		}
 	}
 	return b
 }
 
-// mostTails caps the tails that requests of different lengths leave behind.
-const mostTails = 4096
+// maxTails caps the tails that requests of different lengths leave behind.
+const maxTails = 4096
 
 func usage(tokens int) string {
 	return fmt.Sprintf(`{"prompt_tokens":10,"completion_tokens":%d,"total_tokens":%d}`, tokens, 10+tokens)
@@ -124,8 +124,8 @@ func (r request) asks() bool {
 func readRequest(b []byte) (r request, n int, err error) {
 	end := bytes.Index(b, []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(b) > mostHeader {
-			return r, 0, fmt.Errorf("want a header of at most %d bytes, got more", mostHeader)
+		if len(b) > maxHeader {
+			return r, 0, fmt.Errorf("want a header of at most %d bytes, got more", maxHeader)
 		}
 		return r, 0, nil
 	}
@@ -141,8 +141,8 @@ func readRequest(b []byte) (r request, n int, err error) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		switch value = bytes.TrimSpace(value); {
 		case bytes.EqualFold(name, []byte("Content-Length")):
-			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 || length > mostBody {
-				return r, 0, fmt.Errorf("Content-Length: want 0 to %d, got %q", mostBody, value)
+			if length, err = strconv.Atoi(string(value)); err != nil || length < 0 || length > maxBody {
+				return r, 0, fmt.Errorf("Content-Length: want 0 to %d, got %q", maxBody, value)
 			}
 		case bytes.EqualFold(name, []byte("X-Request-Id")):
 			r.id = string(value)

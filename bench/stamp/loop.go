@@ -187,8 +187,8 @@ func (l *loop) serve(fd int, events uint32) {
 	l.take(c, time.Now().UnixNano())
 }
 
-// mostKept caps the buffer that a connection keeps after a large body.
-const mostKept = 64 << 10
+// maxKept caps the buffer that a connection keeps after a large body.
+const maxKept = 64 << 10
 
 // take begins the answers to the requests that have come.
 func (l *loop) take(c *conn, now int64) {
@@ -201,7 +201,7 @@ func (l *loop) take(c *conn, now int64) {
 		if n == 0 {
 			return
 		}
-		if c.got = c.got[:copy(c.got, c.got[n:])]; len(c.got) == 0 && cap(c.got) > mostKept {
+		if c.got = c.got[:copy(c.got, c.got[n:])]; len(c.got) == 0 && cap(c.got) > maxKept {
 			c.got = nil
 		}
 		if !r.stream {

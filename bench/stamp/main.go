@@ -94,10 +94,10 @@ func parse(args []string) (settings, error) {
 	switch {
 	case f.NArg() > 0:
 		return s, fmt.Errorf("want flags only, got %q", f.Args())
-	case s.tokens < 1 || s.tokens > mostTokens:
-		return s, fmt.Errorf("--tokens: want 1 to %d, got %d", mostTokens, s.tokens)
-	case s.chunkBytes < leastChunk || s.chunkBytes > mostChunk:
-		return s, fmt.Errorf("--chunk-bytes: want %d to %d, got %d", leastChunk, mostChunk, s.chunkBytes)
+	case s.tokens < 1 || s.tokens > maxTokens:
+		return s, fmt.Errorf("--tokens: want 1 to %d, got %d", maxTokens, s.tokens)
+	case s.chunkBytes < leastChunk || s.chunkBytes > maxChunk:
+		return s, fmt.Errorf("--chunk-bytes: want %d to %d, got %d", leastChunk, maxChunk, s.chunkBytes)
 	case s.ttft < 0 || s.itl < 0 || s.stall.after < 0 || s.stall.length < 0:
 		return s, errors.New("want no negative durations")
 	case (s.cert == "") != (s.key == ""):

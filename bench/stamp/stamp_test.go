@@ -178,7 +178,10 @@ func TestReadRequest(t *testing.T) {
 	if want := (request{method: "POST", path: "/v1/chat/completions", id: "a/0/1", stream: true, tokens: 7}); err != nil || n != len(whole) || r != want {
 		t.Errorf("want %+v, got %+v, %d, %v", want, r, n, err)
 	}
-	for _, bad := range []string{"HELLO\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", strings.Repeat("x", mostHeader+1)} {
+	for _, bad := range []string{
+		"HELLO\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+		"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", strings.Repeat("x", maxHeader+1),
+	} {
 		if _, _, err := readRequest([]byte(bad)); err == nil {
 			t.Errorf("%.40q: want an error, got none", bad)
 		}

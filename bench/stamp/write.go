@@ -43,12 +43,12 @@ func (l *loop) first() *conn {
 	return a
 }
 
-// mostAtOnce caps the writes before the sockets are polled again.
-const mostAtOnce = 256
+// maxAtOnce caps the writes before the sockets are polled again.
+const maxAtOnce = 256
 
 // write sends the chunks that are due. A late one does not shift the later ones.
 func (l *loop) write() {
-	for range mostAtOnce {
+	for range maxAtOnce {
 		c, now := l.first(), time.Now().UnixNano()
 		if c == nil || c.due > now || l.stall.until(now) > now {
 			return

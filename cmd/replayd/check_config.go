@@ -14,6 +14,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/number"
+	"replayd/internal/terminal"
 )
 
 func newCheckConfig(w *world) *cobra.Command {
@@ -56,7 +57,7 @@ guards for which the page has no metric.`,
 			for _, one := range c.Comparisons {
 				compared += fmt.Sprintf(", comparison %s: %s with %s", one.Name, one.Workload, one.Candidate)
 			}
-			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s%s\n", args[0], number.Count(len(c.Targets), "target"), number.Count(len(names), "workload"), strings.Join(names, ", "), compared)
+			_, err = fmt.Fprintf(w.out, "%s: ok, %s, %s: %s%s\n", terminal.Name(args[0]), number.Count(len(c.Targets), "target"), number.Count(len(names), "workload"), strings.Join(names, ", "), compared)
 			return err
 		},
 	}
@@ -73,8 +74,8 @@ func probe(ctx context.Context, flags []string, c config.Config) (unseen bool, e
 		return false, err
 	}
 	err = daemon.Probe(ctx, c, engines, "replayd/"+version.Version)
-	bad := (*config.Invalid)(nil)
-	return err != nil && !errors.As(err, &bad), err
+	_, bad := errors.AsType[*config.Invalid](err)
+	return err != nil && !bad, err
 }
 
 // probed returns the engines that --probe names, by target. The key "" stands for all other targets.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net"
@@ -27,30 +28,9 @@ import (
 const demoLoop = 3 * time.Minute
 
 // demoText tells a newcomer where to look, in 80 columns: the engine's address, a loop's minutes, the page's address.
-const demoText = `replayd replays a trace against a simulated engine, in loops of %[2]v minutes.
-
-  live page            %[3]s/live  (open it in a browser)
-  metrics of replayd   %[3]s/metrics
-  simulated engine     %[1]s
-  metrics of its GPU   %[1]s/dcgm/metrics
-
-In another terminal: goodput and TTFT of the client, then tokens, queue, power
-and energy of the engine and its GPU.
-
-  curl -s %[3]s/metrics |
-    grep -E '^replayd_(goodput|ttft_seconds_bucket)'
-  curl -s %[3]s/metrics |
-    grep -E '^replayd_(engine_.*(tokens|waiting)|gpu_(power|energy))'
-
-Now yours, with synthetic requests or a trace (replayd run --help):
-
-  replayd run --url http://127.0.0.1:8000 --concurrency 8 --request-count 100 \
-    --isl 500 --osl 100 --streaming
-  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000
-
-Ctrl-C ends the demo. The line below is about the last 512 requests.
-
-`
+//
+//go:embed demo.txt
+var demoText string
 
 func newDemo(w *world) *cobra.Command {
 	listen, duration := "127.0.0.1:9797", time.Duration(0)
@@ -105,7 +85,7 @@ func demo(ctx, hard context.Context, w *world, listen string, anyPort bool) erro
 	end := make(chan struct{})
 	var shown sync.WaitGroup
 	err = daemon.Serve(ctx, hard, daemon.ServeOptions{
-		Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Observers: []replay.Observer{progress},
+		Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Runs: w.drains, Observers: []replay.Observer{progress},
 		Started: func(url string, ledger func() measure.Ledger) {
 			fmt.Fprintf(w.out, demoText, cfg.Targets[0].URL, demoLoop.Minutes(), url)
 			shown.Go(func() {
@@ -137,12 +117,12 @@ func taken(address string) bool {
 // demoConfig returns the configuration of the demo.
 func demoConfig(sample, engine, listen string) config.Config {
 	c := config.Default()
-	c.Web.Listen, c.Drain = listen, config.Duration(2*time.Second)
+	c.Web.Listen, c.Drain = listen, 2*time.Second
 	t := config.DefaultTarget()
 	t.Name, t.URL = "sim", engine
 	l := config.DefaultWorkload()
 	l.Name, l.Target, l.Trace.Path = "sample", t.Name, sample
-	l.Repeat.Align, l.Repeat.Every = "start", config.Duration(demoLoop)
+	l.Repeat.Align, l.Repeat.Every = "start", demoLoop
 	l.SLO.Bounds = config.Bounds{"ttft": "500ms", "tpot": "50ms"}
 	g := config.DefaultGPU()
 	g.Target, g.DCGMExporter = t.Name, engine+"/dcgm/metrics"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/cli"
+	"replayd/internal/secret"
 
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/cobra"
@@ -38,6 +39,7 @@ type daemonCall struct {
 const (
 	daemonURL = "http://127.0.0.1:9797" // default address of serve
 	maxAnswer = 64 << 10                // bytes
+	maxError  = 1 << 10                 // likewise
 )
 
 func (d *daemonCall) flags(c *cobra.Command) {
@@ -56,14 +58,15 @@ func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.V
 	if d.timeout <= 0 {
 		return wrongInput(fmt.Errorf("--timeout: want a duration > 0, got %v", d.timeout))
 	}
-	client, err := d.client()
+	client, own, err := d.client()
 	if err != nil {
 		return wrongInput(err)
 	}
 	defer client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, d.method, u.JoinPath(d.path).String(), strings.NewReader(form.Encode()))
+	sent := secret.NewSent(secret.OfClient(own))
+	req, err := http.NewRequestWithContext(sent.Watch(ctx), d.method, u.JoinPath(d.path).String(), strings.NewReader(form.Encode()))
 	if err != nil {
 		return wrongInput(err)
 	}
@@ -72,13 +75,16 @@ func (d *daemonCall) do(ctx context.Context, w *world, args []string, form url.V
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return err
+		return sent.Set().Error(err, maxError)
 	}
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // print what came, even after an error
-	text := strings.TrimSpace(string(body))
+	text, hidden := strings.TrimSpace(string(body)), sent.Set() // another program at the address may repeat the password
+	if text = hidden.Hide(text); len(body) == maxAnswer {
+		text = hidden.HideCut(text, "")
+	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: want status 200, got %s: %s%s", u.Redacted(), resp.Status, text, d.advice(resp.StatusCode))
+		return fmt.Errorf("%s: want status 200, got %s: %s%s", u.Redacted(), hidden.Hide(resp.Status), text, d.advice(resp.StatusCode))
 	}
 	_, err = fmt.Fprintln(w.out, text)
 	return err
@@ -112,19 +118,18 @@ func daemonAt(args []string) (*url.URL, error) {
 	return u, nil
 }
 
-// client returns a client that follows no redirects: the page behind one, such as a proxy's login, would pass for the
-// daemon's answer.
-func (d *daemonCall) client() (*http.Client, error) {
-	client := &http.Client{}
+// client returns a client, and its configuration. The client follows no redirects: the page behind one, such as a proxy's
+// login, would pass for the daemon's answer.
+func (d *daemonCall) client() (client *http.Client, c commoncfg.HTTPClientConfig, err error) {
+	client = &http.Client{}
 	if d.clientFile != "" {
-		c, err := cli.HTTPConfig(d.clientFile)
-		if err != nil {
-			return nil, fmt.Errorf("--http.config.file: %w", err)
+		if c, err = cli.HTTPConfig(d.clientFile); err != nil {
+			return nil, c, fmt.Errorf("--http.config.file: %w", err)
 		}
 		if client, err = commoncfg.NewClientFromConfig(c, "replayd"); err != nil {
-			return nil, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
+			return nil, c, fmt.Errorf("--http.config.file: %s: %w", d.clientFile, err)
 		}
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return client, nil
+	return client, c, nil
 }

@@ -154,3 +154,38 @@ func TestCallsHaveLimits(t *testing.T) {
 		}
 	}
 }
+
+// Another program at the daemon's address may repeat the password, in an answer or in something that is none.
+func TestCallsHideThePassword(t *testing.T) {
+	const password = "kanarie-daemon"
+	for name, answer := range map[string]string{
+		"page":       "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhealthy, %s",
+		"cut":        "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + strings.Repeat("x", maxAnswer-8) + "%s",
+		"refusal":    "HTTP/1.1 401 Not %[1]s\r\nConnection: close\r\n\r\nnot %[1]s",
+		"not HTTP":   "%s\r\n\r\n",
+		"a redirect": "HTTP/1.1 302 Found\r\nLocation: /%s\r\nContent-Length: 0\r\n\r\n",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, sent, _ := r.BasicAuth()
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprintf(conn, answer, sent)
+			_ = conn.Close()
+		}))
+		file := filepath.Join(t.TempDir(), "client.yaml")
+		if err := os.WriteFile(file, []byte("basic_auth: {username: me, password: "+password+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{server.URL, "--http.config.file", file}, {strings.Replace(server.URL, "://", "://me:"+password+"@", 1)}} {
+			for _, command := range []func(*world) *cobra.Command{newHealth, newPause, newResume} {
+				if _, out, said := execute(t, command, args...); strings.Contains(out+said, "kanari") || !strings.Contains(out+said, "<secret>") && name != "a redirect" {
+					t.Errorf("%s: got %.200q, %.200q", name, out, said)
+				}
+			}
+		}
+		server.Close()
+	}
+}

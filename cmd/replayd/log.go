@@ -46,8 +46,8 @@ func (w *world) newLogger(level *promslog.Level) *slog.Logger {
 	return promslog.New(&promslog.Config{Level: level, Format: format, Writer: w.err})
 }
 
-// say prints an error. Each of its lines begins with the program's name, or is a log line where the log is JSON.
-func say(w *world, err error) {
+// printError prints an error. Each of its lines begins with the program's name, or is a log line where the log is JSON.
+func printError(w *world, err error) {
 	text := err.Error()
 	if w.format == "json" {
 		log := w.newLogger(promslog.NewLevel()) // the error may be one of the flags

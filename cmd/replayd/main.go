@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/cli"
+	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/terminal"
 )
@@ -37,14 +39,19 @@ const (
 // world is everything outside the process that a command uses. Tests replace it to run a command.
 type world struct {
 	in       io.Reader
-	out, err io.Writer
-	columns  int      // width of the terminal that out is; 0: out is none
-	args     []string // as they were typed
+	out, err io.Writer // for people: what controls a terminal is escaped
+	data     io.Writer // stdout for files and JSON, byte for byte; set before a command runs
+	columns  int       // width of the terminal that out is; 0: out is none
+	args     []string  // as they were typed
 	env      []string
 	format   logFormat     // --log.format
 	log      *slog.Logger  // set before a command runs, from --log.level and --log.format
 	dropped  func() uint64 // lines of err that were not written; nil: none are
+	drain    atomic.Int64  // how long requests in flight may go on after the first signal, in ns
 }
+
+// drains tells how long requests in flight may go on after the first signal.
+func (w *world) drains(c config.Config) { w.drain.Store(int64(c.Drain)) }
 
 // screen returns the terminal for progress, or nil if progress belongs in the log.
 func (w *world) screen() *terminal.Screen {
@@ -84,69 +91,95 @@ func main() {
 }
 
 // run executes one command line. The first signal cancels the command's context, the second cancels the context of
-// hardStop.
+// hardStop. A command that has not ended in time after that is left behind.
 func run(args []string, signals <-chan os.Signal, w *world) int {
 	hard, abort := context.WithCancel(context.Background())
 	defer abort()
 	ctx, stop := context.WithCancelCause(context.WithValue(hard, hardKey{}, hard))
 	defer stop(nil)
 	go func() { // ends with the process: it only turns signals into cancellations
-		stop(&signalled{<-signals})
+		stop(&signaled{<-signals})
 		<-signals
 		abort()
 	}()
 	w.args = args
-	w.out = &output{file: w.out, closed: func() { stop(&signalled{syscall.SIGPIPE}) }}
+	w.data = &output{file: w.out, closed: func() { stop(&signaled{syscall.SIGPIPE}) }}
+	w.out = terminal.Visible(w.data)
 	root := newRoot(w)
 	root.SetArgs(cli.InWords(args))
 	root.SetIn(w.in)
 	root.SetOut(w.out)
 	root.SetErr(w.err)
-	err := root.ExecuteContext(ctx)
+	err := w.execute(ctx, hard, root)
 	if s := stopped(ctx); errors.Is(err, errOutputClosed) || s != nil && s.signal == syscall.SIGPIPE {
 		return exitSignal + int(syscall.SIGPIPE) // the exit code of a program that SIGPIPE ended, without a message
 	}
 	if err == nil {
 		return exitDone
 	}
-	var code *exitError
-	if errors.As(err, &code) {
-		say(w, code.err)
+	if code, ok := errors.AsType[*exitError](err); ok {
+		printError(w, code.err)
 		return code.code
 	}
-	say(w, err)
-	var build *daemon.ErrBuild
-	if errors.As(err, &build) {
+	printError(w, err)
+	if _, build := errors.AsType[*daemon.ErrBuild](err); build {
 		return exitInput
 	}
 	return exitFailed
 }
 
-// signalled is why a command's context was cancelled.
-type signalled struct{ signal os.Signal }
+// endWithin is how long a command may go on after the drain, or after the second signal. A reader of its log is waited for after that, and both
+// together take less than 5 s.
+const endWithin = 4500 * time.Millisecond
 
-func (s *signalled) Error() string { return "stopped by " + s.name() }
+// execute executes a command. A command that a signal has not ended in time is stuck, for instance in a file system that does not answer: it is left
+// behind, because nothing that it holds may keep the process.
+func (w *world) execute(ctx, hard context.Context, root *cobra.Command) error {
+	end := make(chan error, 1)
+	go func() { end <- root.ExecuteContext(ctx) }()
+	select {
+	case err := <-end:
+		return err
+	case <-ctx.Done():
+	}
+	late, force := context.WithTimeout(context.Background(), time.Duration(w.drain.Load())+endWithin)
+	defer force()
+	sooner := context.AfterFunc(hard, func() { time.AfterFunc(endWithin, force) })
+	defer sooner()
+	select {
+	case err := <-end:
+		return err
+	case <-late.Done():
+	}
+	code, why := exitFailed, context.Cause(ctx)
+	if s := stopped(ctx); s != nil {
+		code = s.code()
+	}
+	return &exitError{code, fmt.Errorf("%w, and ended by force: something is stuck, and what it had not written is lost", why)}
+}
+
+// signaled is why a command's context was cancelled.
+type signaled struct{ signal os.Signal }
+
+func (s *signaled) Error() string { return "stopped by " + s.name() }
 
 // name returns the name of the signal with SIG, as in kill.
-func (s *signalled) name() string {
+func (s *signaled) name() string {
 	if s.signal == os.Interrupt {
 		return "SIGINT"
 	}
 	return "SIGTERM"
 }
 
-func (s *signalled) code() int {
+func (s *signaled) code() int {
 	n, _ := s.signal.(syscall.Signal)
 	return exitSignal + int(n)
 }
 
 // stopped returns the signal that cancelled a command's context, or nil.
-func stopped(ctx context.Context) *signalled {
-	var s *signalled
-	if errors.As(context.Cause(ctx), &s) {
-		return s
-	}
-	return nil
+func stopped(ctx context.Context) *signaled {
+	s, _ := errors.AsType[*signaled](context.Cause(ctx))
+	return s
 }
 
 // hardKey is the context key of the hard-stop context. The second signal cancels that context, which ends requests in

@@ -42,7 +42,7 @@ func (o *output) Write(p []byte) (n int, err error) {
 
 // outlive lets a command go on when stdout is closed, because it does more than print.
 func (w *world) outlive() {
-	if o, ok := w.out.(*output); ok {
+	if o, ok := w.data.(*output); ok {
 		o.onwards = true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,14 +18,16 @@ import (
 
 	"replayd/internal/cli"
 	"replayd/internal/export"
+	"replayd/internal/file"
 	"replayd/internal/number"
 	"replayd/internal/report"
 	"replayd/internal/result"
+	"replayd/internal/terminal"
 )
 
 // reportFlags are the flags of report.
 type reportFlags struct {
-	paths     []string
+	paths     cli.Lines
 	merge     bool
 	output    string
 	json      string
@@ -39,7 +42,7 @@ func newReport(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "report [DIR…]", Short: "Write an HTML page about one or several runs",
 		Long: `Write one self-contained HTML page about one or several runs. Several runs are
-compared, with confidence intervals.
+compared, with confidence intervals: two runs of one trace row by row too.
 
 A DIR is an artifact folder of replayd run or of aiperf profile, a folder with
 several of them below it, or a file: profile_export.jsonl or the records of a
@@ -57,19 +60,22 @@ is ./artifacts.`,
 			return o.write(w, sources, time.Now())
 		},
 	}
-	var help cli.Headings
-	f := help.Under("Runs")
-	f.StringArrayVar(&o.paths, "paths", nil, "folders or files, as the arguments; repeatable")
-	f.BoolVar(&o.merge, "merge", false, "take the files as shards of one run; refuse requests that are in two")
-	f = help.Under("Output")
-	f.StringVar(&o.output, "output", "", "file, folder, or - for stdout; empty: report.html in the only DIR, else here")
-	f.StringVar(&o.theme, "theme", o.theme, "auto, dark or light")
-	f.StringVar(&o.json, "json", "", "write the figures as JSON to this file or to - instead of a page")
-	f = help.Under("Dashboard")
-	f.BoolVar(&o.dashboard, "dashboard", false, "serve a page with filters and a choice of runs until Ctrl-C")
-	f.StringVar(&o.host, "host", o.host, "address of the dashboard; others can see it unless it is local")
-	f.IntVar(&o.port, "port", o.port, "port of the dashboard; 0: a free one")
-	help.Attach(c)
+	cli.Table{
+		{Title: "Runs", Rows: []cli.Row{
+			cli.NewRow("paths", &o.paths, "folders or files, as the arguments; repeatable"),
+			cli.NewRow("merge", &o.merge, "take the files as shards of one run; refuse requests that are in two"),
+		}},
+		{Title: "Output", Rows: []cli.Row{
+			cli.NewRow("output", &o.output, "file, folder, or - for stdout; empty: report.html in the only DIR, else here"),
+			cli.NewRow("theme", &o.theme, "auto, dark or light"),
+			cli.NewRow("json", &o.json, "write the figures as JSON to this file or to - instead of a page"),
+		}},
+		{Title: "Dashboard", Rows: []cli.Row{
+			cli.NewRow("dashboard", &o.dashboard, "serve a page with filters and a choice of runs until Ctrl-C"),
+			cli.NewRow("host", &o.host, "address of the dashboard; others can see it unless it is local"),
+			cli.NewRow("port", &o.port, "port of the dashboard; 0: a free one"),
+		}},
+	}.Add(c)
 	return c
 }
 
@@ -102,7 +108,7 @@ func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	return []result.Source{result.Shards(sources)}, nil
 }
 
-func (o *reportFlags) colours() report.Theme {
+func (o *reportFlags) colors() report.Theme {
 	if o.theme == "auto" {
 		return ""
 	}
@@ -144,9 +150,11 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	case err != nil:
 		return err
 	case o.json == "-":
-		return export.WriteRuns(w.out, runs, leftOut)
+		return export.WriteRuns(w.data, runs, report.Differences(runs), leftOut)
 	case o.json != "":
-		if err := writeFile(o.json, func(f *os.File) error { return export.WriteRuns(f, runs, leftOut) }); err != nil {
+		if err := file.Replace(o.json, func(w io.Writer) error {
+			return export.WriteRuns(w, runs, report.Differences(runs), leftOut)
+		}); err != nil {
 			return wrongInput(fmt.Errorf("--json: %w", err))
 		}
 		return nil
@@ -159,23 +167,27 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	for _, err := range leftOut {
 		page.Warnings = append(page.Warnings, "Left out: "+err.Error())
 	}
-	page.Theme, page.Made = o.colours(), made(now)
+	page.Theme, page.Made = o.colors(), made(now)
 	if o.output == "-" {
-		return page.Write(w.out)
+		return page.Write(w.data)
 	}
-	dir, name := o.place()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	dir, name := o.outputPath()
+	if err := file.MkdirAll(dir); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
 	if err := (export.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
-	_, err = fmt.Fprintf(w.out, "%s: %s of %s\n", filepath.Join(dir, name), number.Count(requests, "request"), number.Count(len(runs), "run"))
+	text := fmt.Sprintf("%s: %s of %s\n", terminal.Name(filepath.Join(dir, name)), number.Count(requests, "request"), number.Count(len(runs), "run"))
+	if len(runs) == 2 && len(page.Pairs) == 1 { // for more the page and the JSON say it
+		text += page.Lead + "\n" + page.Pairs[0] + "\n" + report.Assumption + "\n"
+	}
+	_, err = io.WriteString(w.out, text)
 	return err
 }
 
-// place returns the folder and the name of the page's file.
-func (o *reportFlags) place() (dir, name string) {
+// outputPath returns the folder and the name of the page's file.
+func (o *reportFlags) outputPath() (dir, name string) {
 	switch {
 	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):
 		return filepath.Dir(o.output), filepath.Base(o.output)
@@ -203,5 +215,5 @@ func (o *reportFlags) serve(ctx context.Context, w *world, sources []result.Sour
 		w.log.Warn("the dashboard can be opened from other machines", "address", l.Addr())
 	}
 	fmt.Fprintf(w.out, "dashboard of %s at http://%s\n", number.Count(len(sources), "run"), l.Addr())
-	return report.NewDashboard(sources, o.colours(), made(time.Now()), hosts...).Run(ctx, l)
+	return report.NewDashboard(sources, o.colors(), made(time.Now()), hosts...).Run(ctx, l)
 }

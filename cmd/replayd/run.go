@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
 	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/fault"
+	"replayd/internal/replay"
 	"replayd/internal/result"
 	"replayd/internal/terminal"
 )
@@ -58,7 +59,7 @@ func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
 	if o.SLO != "" && !c.Flags().Changed("min-goodput") {
 		o.Least = 1
 	}
-	r, err := o.Order(args, c.Flags())
+	r, err := o.Order(args)
 	if err != nil {
 		return wrongInput(err)
 	}
@@ -75,9 +76,10 @@ const reachTime = 30 * time.Second
 // once executes an order, from its start to its report.
 func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: result.NewSummary(r.SLO, r.Session), progress: &terminal.Progress{}, failures: &terminal.Failures{},
+		world: w, order: r, summary: result.NewSummary(r.SLO, r.Session), progress: &terminal.Progress{},
 		least: o.Least, end: make(chan struct{}),
 	}
+	w.drains(r.Config)
 	if err := a.open(o.Flags); err != nil {
 		a.stopWriting()
 		return a, wrongInput(errors.Join(err, a.putBack()))
@@ -86,23 +88,34 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 	once := daemon.Once{
 		Options: daemon.Options{
 			Config: r.Config, UserAgent: "replayd/" + version.Version, Log: w.log, Stdin: w.in,
-			Observers: a.observers(), Warmed: a.warmed(), Session: a.session,
-			Clipped: &a.clipped, Saved: a.saved(), Reuse: &a.reuse, Failed: a.fail,
+			Observers: a.observers(), Session: a.session, Clipped: &a.clipped, Reuse: &a.reuse, Failed: a.fail,
 		},
-		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: time.Duration(o.Hold),
-		Started: func(requests int, now func() daemon.Progress) { a.start(c.Context(), requests, now) },
+		Serve: o.Listen != "", Version: version.Version, LogDropped: w.dropped, Hold: o.Hold,
+		Started: func(g *daemon.Generation) { a.start(c.Context(), g) },
 		Ended:   a.close,
+	}
+	if a.collector != nil {
+		once.Warmed = []replay.Observer{a.collector}
+	}
+	if a.prompts != nil {
+		once.Saved = a.prompts.add
 	}
 	if !o.KeepTrying {
 		once.Patience = reachTime
 	}
 	if a.sampler != nil {
-		once.Sample, once.SampleEvery = a.sampler.Take, cli.SampleEvery
+		once.Sampler, once.SampleEvery = a.sampler, cli.SampleEvery
 	}
 	o.await(&once, w)
-	err := once.Run(c.Context(), hardStop(c.Context()), prometheus.NewRegistry())
+	err := once.Run(c.Context(), hardStop(c.Context()))
 	if bad := (*config.Invalid)(nil); errors.As(err, &bad) {
 		err = wrongInput(o.ByFlag(bad.Faults, r.Who))
+	} else if found, ok := errors.AsType[fault.List](err); ok { // of a page or of records that cannot be opened
+		code, build := exitFailed, (*daemon.ErrBuild)(nil)
+		if errors.As(err, &build) {
+			code = exitInput
+		}
+		err = &exitError{code, o.ByFlag(found, r.Who)}
 	}
 	if !a.begun {
 		a.stopWriting()
@@ -117,10 +130,13 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 	if errors.Is(err, daemon.ErrUnreached) {
 		err = fmt.Errorf("%w (--keep-trying goes on all the same)", err)
 	}
-	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < time.Duration(o.Wait) {
+	if errors.Is(err, daemon.ErrNotReady) && once.WaitReady < o.Wait {
 		err = fmt.Errorf("%w: and --start has come", err)
 	}
 	if err := errors.Join(append(a.failed, err)...); err != nil {
+		if s, left := stopped(c.Context()), (*daemon.LeftError)(nil); s != nil && errors.As(err, &left) {
+			return a, &exitError{s.code(), errors.Join(a.verdict, err)}
+		}
 		return a, err
 	}
 	return a, a.verdict
@@ -129,7 +145,7 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 // await sets up the wait for the target. The wait ends at the time of --start, when the replay begins: a run that
 // joined its plan late would leave out rows and look good. With next: the replay begins after the target is ready.
 func (o *runCommand) await(once *daemon.Once, w *world) {
-	once.WaitReady = time.Duration(o.Wait)
+	once.WaitReady = o.Wait
 	if o.Wait == 0 {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/cli"
 	"replayd/internal/export"
+	"replayd/internal/file"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/result"
@@ -35,7 +36,7 @@ type files struct {
 func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
-		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: o.Target.API, Rate: o.Workload.Rate, GPUs: o.Gpus,
+		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: string(o.Target.API), Rate: o.Workload.Rate, GPUs: o.Gpus,
 		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: r.Session, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
 	}
 	if len(r.Concurrency) == 1 {
@@ -46,7 +47,7 @@ func (a *account) open(o *cli.Flags) error {
 		if f.path == "" {
 			continue
 		}
-		if err := writable(filepath.Dir(f.path)); err != nil {
+		if err := file.Writable(filepath.Dir(f.path)); err != nil {
 			return fmt.Errorf("%s: %w", f.flag, err)
 		}
 	}
@@ -103,7 +104,7 @@ func (a *account) stopWriting() {
 }
 
 func (a *account) observers() []replay.Observer {
-	all := []replay.Observer{a.summary, a.progress, a.failures, &a.meter}
+	all := []replay.Observer{a.summary, a.progress}
 	if a.collector != nil {
 		all = append(all, a.collector)
 	}
@@ -118,14 +119,6 @@ func (a *account) session(s *measure.Session) {
 	}
 }
 
-// warmed returns the observers of warm-up requests.
-func (a *account) warmed() []replay.Observer {
-	if a.collector == nil {
-		return nil
-	}
-	return []replay.Observer{a.collector}
-}
-
 // pageOf returns the address of a target's metrics, as far as the configuration has it.
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.Config.Targets {
@@ -133,7 +126,7 @@ func (a *account) pageOf(target string) string {
 			return secret.InAddresses(t.Metrics.URL)
 		}
 		if t.Name == target {
-			return t.URL
+			return secret.InAddresses(t.URL)
 		}
 	}
 	return target
@@ -152,7 +145,7 @@ func (a *account) save() error {
 		if n := a.sampler.Beyond(); n > 0 {
 			run.Partial = append(run.Partial, fmt.Sprintf("%d series of the server and the GPUs were too many to keep", n))
 		}
-		run.ServerSeries = a.sampler.Series()
+		run.ServerSeries = a.sampler.Series(run.Span())
 		for i := range run.ServerSeries {
 			run.ServerSeries[i].Source = a.pageOf(run.ServerSeries[i].Labels["target"])
 		}
@@ -160,13 +153,13 @@ func (a *account) save() error {
 			run.Settings.GPUs = export.CountGPUs(run.ServerSeries)
 		}
 	}
-	run.Cache = a.cache()
+	run.Cache, run.Reading, run.Settings.NotExact = a.cache(), a.summary.Reading(), a.notExact()
 	var errs []error
 	if a.folder != nil {
 		errs = append(errs, a.write(*run))
 	}
 	if path := a.order.SaveExcel; path != "" {
-		errs = append(errs, writeFile(path, func(w *os.File) error { return export.WriteXLSX(w, *run) }))
+		errs = append(errs, file.Replace(path, func(w io.Writer) error { return export.WriteXLSX(w, *run) }))
 	}
 	return errors.Join(errs...)
 }
@@ -186,7 +179,7 @@ func (a *account) report() error {
 	default:
 		errs = append(errs, a.summary.WriteTable(a.out, a.ledger, a.columns, run.Settings.Percentiles...))
 	}
-	errs = append(errs, export.WriteBeside(a.out, *run, a.columns))
+	errs = append(errs, export.WriteServerSeries(a.out, *run, a.columns))
 	if run.Settings.Slice > 0 {
 		errs = append(errs, export.WriteSlices(a.out, *run))
 	}
@@ -201,44 +194,23 @@ func (a *account) report() error {
 
 // write writes the files of the artifact directory.
 func (a *account) write(run result.Run) error {
-	type file struct {
-		name  string
-		write func(io.Writer, result.Run) error
-	}
-	all := []file{{export.CSVName, export.WriteCSV}, {result.JSONName, export.WriteJSON}}
-	if run.Settings.Slice > 0 {
-		all = append(all, file{export.SlicesCSVName, export.WriteSlicesCSV}, file{export.SlicesJSONName, export.WriteSlicesJSON})
-	}
-	if len(run.Sessions) > 0 {
-		all = append(all, file{result.SessionsName, func(w io.Writer, r result.Run) error { return result.WriteSessions(w, r.Sessions) }})
-	}
-	if len(run.ServerSeries) > 0 {
-		all = append(all, file{export.ServerMetricsName, export.WriteServerMetrics})
-	}
+	sessions := func(w io.Writer, r result.Run) error { return result.WriteSessions(w, r.Sessions) }
 	var errs []error
-	for _, f := range all {
-		errs = append(errs, a.folder.Write(f.name, func(w *os.File) error { return f.write(w, run) }))
+	for _, f := range []struct {
+		name   string
+		wanted bool
+		write  func(io.Writer, result.Run) error
+	}{
+		{export.CSVName, true, export.WriteCSV},
+		{result.JSONName, true, export.WriteJSON},
+		{export.SlicesCSVName, run.Settings.Slice > 0, export.WriteSlicesCSV},
+		{export.SlicesJSONName, run.Settings.Slice > 0, export.WriteSlicesJSON},
+		{result.SessionsName, len(run.Sessions) > 0, sessions},
+		{export.ServerMetricsName, len(run.ServerSeries) > 0, export.WriteServerMetrics},
+	} {
+		if f.wanted {
+			errs = append(errs, a.folder.Write(f.name, func(w *os.File) error { return f.write(w, run) }))
+		}
 	}
 	return errors.Join(errs...)
-}
-
-// writable creates a folder and checks that files can be created in it.
-func writable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	probe, err := os.CreateTemp(dir, ".replayd-*")
-	if err != nil {
-		return err
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
-}
-
-// writeFile creates or truncates a file and writes it.
-func writeFile(path string, write func(*os.File) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

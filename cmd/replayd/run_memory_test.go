@@ -12,6 +12,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
 	"replayd/internal/result"
+	"replayd/internal/secret"
 	"replayd/internal/terminal"
 	"replayd/test/outside"
 )
@@ -27,7 +28,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 	}
 	m := metrics.NewMeter(prometheus.NewRegistry())
 	w := m.Workload(metrics.Labels{Workload: "run", Target: "t", Model: "m"}, metrics.WorkloadOptions{SLO: slo})
-	a := &account{summary: result.NewSummary(slo, measure.SessionSLO{}), progress: &terminal.Progress{}, failures: &terminal.Failures{}}
+	a := &account{summary: result.NewSummary(slo, measure.SessionSLO{}), progress: &terminal.Progress{}}
 	observers := a.observers()
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	chunks := make([]time.Duration, 3)
@@ -43,7 +44,7 @@ func TestMemoryOfALongRun(t *testing.T) {
 			}
 			r.Timeline.End = r.Timeline.Write.Add(chunks[2])
 			if played%100 == 0 {
-				r.Outcome, r.Error = measure.HTTP5xx, fmt.Sprint("fault ", played)
+				r.Outcome, r.Error = measure.HTTP5xx, secret.Text(fmt.Sprint("fault ", played))
 			}
 			w.Expected(1)
 			w.Sent()

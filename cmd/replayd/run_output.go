@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"replayd/internal/cli"
@@ -21,14 +22,13 @@ type account struct {
 	order    cli.Order
 	summary  *result.Summary
 	progress *terminal.Progress
-	failures *terminal.Failures
-	meter    result.CacheMeter
 	reuse    synth.Reuse    // tokens that the prompts share with each other
 	ledger   measure.Ledger // set when the run has ended
 	least    float64        // required attainment
 	files
 
-	requests int // expected number of requests; 0: not known
+	notExact func() string // why exact lengths are not asked for; "": they are
+	requests int           // expected number of requests; 0: not known
 	end      chan struct{}
 	shown    sync.WaitGroup
 	begun    bool // a request may have been sent
@@ -46,15 +46,15 @@ func (a *account) fail(err error) {
 }
 
 // start shows the progress of the run until close.
-func (a *account) start(ctx context.Context, requests int, now func() daemon.Progress) {
-	a.requests, a.begun = requests, true
+func (a *account) start(ctx context.Context, g *daemon.Generation) {
+	a.requests, a.begun, a.notExact = g.Requests(), true, g.NotExact
 	if a.folder != nil && a.folder.Moved != "" {
 		a.log.Info("files of an earlier run moved", "dir", a.folder.Moved)
 	}
 	outlook := func() terminal.Outlook {
-		s := now()
+		s := g.Progress()
 		return terminal.Outlook{
-			Requests: requests, Ledger: s.Ledger, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
+			Requests: a.requests, Ledger: s.Ledger, Length: s.Length, Left: s.Left, Stopping: ctx.Err() != nil,
 		}
 	}
 	a.shown.Go(func() {
@@ -71,7 +71,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	close(a.end)
 	a.shown.Wait()
 	a.closed, a.ledger = true, ledger
-	if s := (*signalled)(nil); errors.As(cut, &s) {
+	if s := (*signaled)(nil); errors.As(cut, &s) {
 		a.verdict = a.cutShort(s)
 	} else if cut != nil {
 		a.verdict = cut
@@ -80,9 +80,14 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	if a.verdict != nil {
 		fmt.Fprintf(a.out, "%v: the figures are of that part\n\n", a.verdict)
 	}
-	a.fail(errors.Join(a.report(), a.failures.Write(a.out, ledger, a.columns)))
+	a.fail(a.report())
 	more := &terminal.Table{Columns: a.columns}
 	if a.order.Table == string(cli.Own) {
+		lengths := a.summary.Lengths()
+		lengths.NotExact = a.notExact()
+		for _, line := range lengths.Lines() {
+			more.Line(line[0], "%s", line[1])
+		}
 		more.Line("prefix cache", "%v", a.cache())
 		if warm := a.cache().Warm(); warm != "" {
 			more.Line("warm", "%s", warm)
@@ -92,11 +97,15 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 		more.Line("clipped", "%d, cut to the limits on their lengths", n)
 	}
 	_, err := io.WriteString(a.out, more.String())
-	a.fail(err)
+	a.fail(errors.Join(err, a.summary.WriteFailures(a.out, ledger, a.columns)))
 	switch share, _ := ledger.Attainment(); {
 	case a.verdict != nil:
 	case ledger.Outcomes[measure.OK] == 0:
-		a.verdict = errors.New("no request ended ok" + because(ledger))
+		said := strings.TrimSuffix("no request ended ok: "+result.NotOK(ledger), ": ")
+		if flag := cli.WayOut(a.summary.Failure(ledger)); flag != "" {
+			said += ": try " + flag
+		}
+		a.verdict = errors.New(said)
 	case share < a.least:
 		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
 	}
@@ -104,7 +113,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 
 // cutShort returns the verdict of a run that a signal stopped, or nil if the signal came so late that no request was
 // left out.
-func (a *account) cutShort(s *signalled) error {
+func (a *account) cutShort(s *signaled) error {
 	done, of := a.ledger.Finished(), ""
 	if a.requests > 0 {
 		if done-a.ledger.Outcomes[measure.Aborted] >= int64(a.requests) {
@@ -119,13 +128,5 @@ func (a *account) cutShort(s *signalled) error {
 // is not known, because this process does not know what the other shards sent.
 func (a *account) cache() *result.Cache {
 	tokens, known := a.reuse.Tokens()
-	return a.meter.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.ServerSeries)
-}
-
-// because counts what came of the requests of a ledger instead, and is empty if there were none.
-func because(l measure.Ledger) string {
-	if text := result.NotOK(l); text != "" {
-		return ": " + text
-	}
-	return ""
+	return a.summary.Cache(tokens, known && a.order.Config.Workloads[0].Shard.Of <= 1, a.collected.ServerSeries)
 }

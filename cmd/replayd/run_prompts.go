@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"replayd/internal/config"
+	"replayd/internal/file"
 	"replayd/internal/number"
 	"replayd/internal/replay"
 	"replayd/internal/trace"
@@ -56,20 +56,12 @@ func (a *account) openPrompts() error {
 	if a.order.SavePrompts == "" {
 		return nil
 	}
-	f, err := os.Create(a.order.SavePrompts)
+	f, err := file.Overwrite(a.order.SavePrompts)
 	if err != nil {
 		return fmt.Errorf("--save-prompts: %w", err)
 	}
-	a.prompts = &promptFile{path: a.order.SavePrompts, file: f, timed: !config.Closed(a.order.Config.Workloads[0].Arrival)}
+	a.prompts = &promptFile{path: a.order.SavePrompts, file: f, timed: !a.order.Config.Workloads[0].Closed()}
 	return nil
-}
-
-// saved returns the func that writes each request that was sent, or nil if prompts are not saved.
-func (a *account) saved() func(replay.Sent) {
-	if a.prompts == nil {
-		return nil
-	}
-	return a.prompts.add
 }
 
 // add writes one request.
@@ -156,7 +148,7 @@ func (p *promptFile) sort() error {
 		return p.file.Close()
 	}
 	slices.SortFunc(p.lines, inOrder)
-	return trace.Replace(p.path, func(w io.Writer) error {
+	return file.Replace(p.path, func(w io.Writer) error {
 		var errs []error
 		for _, l := range p.lines {
 			_, err := io.Copy(w, io.NewSectionReader(p.file, l.from, l.size))

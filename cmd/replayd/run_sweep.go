@@ -59,8 +59,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 			return err
 		}
 		a, err := o.once(c, w, one)
-		var code *exitError
-		if errors.As(err, &code) && code.code == exitMissed {
+		if code, ok := errors.AsType[*exitError](err); ok && code.code == exitMissed {
 			missed = errors.Join(missed, fmt.Errorf("concurrency %d: %w", n, err))
 		} else if err != nil {
 			if len(points) > 0 { // print the runs so far
@@ -81,7 +80,7 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 		return err
 	}
 	if r.Artifacts != "" {
-		if _, err := fmt.Fprintf(w.out, "\none page of all runs: replayd report %s\n", r.Artifacts); err != nil {
+		if _, err := fmt.Fprintf(w.out, "\none page of all runs: replayd report %s\n", terminal.Name(r.Artifacts)); err != nil {
 			return err
 		}
 	}
@@ -96,8 +95,8 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 // The salt "loop" depends on the second in which a run begins, so cold waits for the next second.
 func cold(ctx context.Context, p *config.Prompt, index int) {
 	switch {
-	case p.Salt == string(synth.SaltNone):
-		p.Salt = fmt.Sprintf("fixed:%d+%d", p.Seed, index)
+	case p.Salt == synth.SaltNone:
+		p.Salt = synth.Salt(fmt.Sprintf("fixed:%d+%d", p.Seed, index))
 	case index > 0:
 		now := time.Now()
 		select {

@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/visitors"
 )
 
 func newServe(w *world) *cobra.Command {
@@ -39,7 +40,7 @@ func newServe(w *world) *cobra.Command {
 			hangup := make(chan os.Signal, 1)
 			signal.Notify(hangup, syscall.SIGHUP)
 			defer signal.Stop(hangup)
-			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: hangup, Watch: watcher}
+			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: hangup, Watch: watcher, Runs: w.drains}
 			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
 		},
 	}
@@ -50,5 +51,7 @@ func newServe(w *world) *cobra.Command {
 	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")
 	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause, /-/resume and /-/comparisons/NAME/restart work")
 	c.Flags().Bool("web.enable-pprof", false, "Go's profiles under /debug/pprof/")
+	c.Flags().Int("web.max-connections", visitors.Most, "most connections at once, a quarter of them from one address")
+	c.Flags().String("web.allowed-hosts", "", "names, separated by commas, at which browsers may open the pages; *: any")
 	return c
 }

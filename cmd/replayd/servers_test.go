@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +20,7 @@ import (
 // that it read completely, but not requests for models or probes.
 type stranger struct {
 	listener net.Listener
-	behaviour
+	behavior
 	connections atomic.Int64
 	hits        atomic.Int64
 	mu          sync.Mutex
@@ -34,13 +35,26 @@ const goodEvents = `data: {"choices":[{"index":0,"delta":{"content":"word"}}]}` 
 	`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":20,"completion_tokens":1}}` + "\n\n" +
 	"data: [DONE]\n\n"
 
-// A behaviour is what a stranger does after it has read a request and before it closes the connection.
-type behaviour struct {
-	answer func(conn net.Conn, closed <-chan struct{}) // nil: closes at once, before it reads anything
-	lists  bool                                        // lists one model, as a good server does
+// saying answers after 50 ms with so many tokens, and ends for a reason. Beside that time replayd is not late.
+func saying(finish string, tokens int) func(net.Conn, <-chan struct{}) {
+	events := strings.NewReplacer(`"stop"`, `"`+finish+`"`, `"completion_tokens":1`, fmt.Sprintf(`"completion_tokens":%d`, tokens)).Replace(goodEvents)
+	return func(conn net.Conn, closed <-chan struct{}) {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-closed:
+		}
+		say200("text/event-stream", "", events)(conn, closed)
+	}
 }
 
-var behaviours = map[string]behaviour{
+// A behavior is what a stranger does after it has read a request and before it closes the connection.
+type behavior struct {
+	answer func(conn net.Conn, closed <-chan struct{}) // nil: closes at once, before it reads anything
+	lists  bool                                        // lists one model, as a good server does
+	minds  string                                      // key of a body that it refuses
+}
+
+var behaviors = map[string]behavior{
 	"html":        {answer: say200("text/html", "", "<html><body>It works!</body></html>")},
 	"closes":      {},
 	"silent":      {answer: func(_ net.Conn, closed <-chan struct{}) { <-closed }},
@@ -56,8 +70,12 @@ var behaviours = map[string]behaviour{
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"+first+"\n\n")
 		drip(conn, closed, rest)
 	}},
-	"good":       {answer: say200("text/event-stream", "", goodEvents), lists: true},
-	"two-models": {answer: say200("application/json", "", `{"data":[{"id":"llama"},{"id":"qwen"}]}`)},
+	"says-98":     {answer: saying("stop", 98), lists: true},
+	"says-50":     {answer: saying("length", 50), lists: true},
+	"minds-eos":   {answer: say200("text/event-stream", "", goodEvents), lists: true, minds: "ignore_eos"},
+	"minds-usage": {answer: say200("text/event-stream", "", goodEvents), lists: true, minds: "stream_options"},
+	"good":        {answer: say200("text/event-stream", "", goodEvents), lists: true},
+	"two-models":  {answer: say200("application/json", "", `{"data":[{"id":"llama"},{"id":"qwen"}]}`)},
 }
 
 func say200(kind, headers, body string) func(net.Conn, <-chan struct{}) {
@@ -111,6 +129,12 @@ func (s *stranger) serve() {
 				say200("application/json", "", `{"data":[{"id":"model"}]}`)(conn, s.closed)
 				return
 			}
+			if s.minds != "" && bytes.Contains(body, []byte(`"`+s.minds+`":`)) {
+				text := fmt.Sprintf(`{"detail":"Unexpected fields in the request: {'%s'}"}`, s.minds)
+				_, _ = fmt.Fprintf(conn, "HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: %d\r\n\r\n%s",
+					len(text), text)
+				return
+			}
 			s.answer(conn, s.closed)
 		})
 	}
@@ -138,18 +162,18 @@ func heard(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// server VAR BEHAVIOUR starts a stranger and puts its URL into VAR.
+// server VAR BEHAVIOR starts a stranger and puts its URL into VAR.
 func server(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: server VAR BEHAVIOUR")
+		ts.Fatalf("usage: server VAR BEHAVIOR")
 	}
-	behave, known := behaviours[args[1]]
+	behave, known := behaviors[args[1]]
 	if !known {
-		ts.Fatalf("server: no such behaviour: %s", args[1])
+		ts.Fatalf("server: no such behavior: %s", args[1])
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	s := &stranger{listener: l, behaviour: behave, closed: make(chan struct{})}
+	s := &stranger{listener: l, behavior: behave, closed: make(chan struct{})}
 	s.serving.Go(s.serve)
 	ts.Defer(func() {
 		close(s.closed)

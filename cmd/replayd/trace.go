@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"replayd/internal/number"
+	"replayd/internal/spelling"
 	"replayd/internal/terminal"
 	"replayd/internal/trace"
 )
@@ -31,7 +32,9 @@ func newTraceInfo(w *world) *cobra.Command {
 		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
 	}, func(_ string, stats *trace.Stats) error {
 		var text strings.Builder
-		if err := stats.WriteTable(&text); err != nil {
+		shown := *stats
+		shown.Path = terminal.Name(stats.Path)
+		if err := shown.WriteTable(&text); err != nil {
 			return err
 		}
 		_, err := io.WriteString(w.out, terminal.Fit(text.String(), w.columns))
@@ -47,7 +50,7 @@ func newTraceValidate(w *world) *cobra.Command {
 		for _, warning := range stats.Warnings {
 			fmt.Fprintln(w.out, "warning:", warning)
 		}
-		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", path, number.Count(stats.Requests, "request"))
+		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", terminal.Name(path), number.Count(stats.Requests, "request"))
 		return err
 	})
 }
@@ -69,24 +72,18 @@ func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.S
 }
 
 // traceFlags say how to read a trace file.
-type traceFlags struct {
-	format string
-	block  int
-	strict bool
-	prefix bool
-}
-
-const readableFormats = "auto, mooncake, azure, burstgpt, vllm, bailian, weka, agentic_mooncake, mooncake_delta, request_trace or sessions"
+type traceFlags struct{ trace.Options }
 
 func (o *traceFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&o.format, "format", "auto", readableFormats)
-	c.Flags().BoolVar(&o.prefix, "shared-prefix", false, "weka: the tools and system prompts of all sessions begin with the same blocks")
-	c.Flags().IntVar(&o.block, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
-	c.Flags().BoolVar(&o.strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
+	f := c.Flags()
+	f.StringVar((*string)(&o.Format), "format", "auto", spelling.Or(trace.Readable))
+	f.BoolVar(&o.SharedPrefix, "shared-prefix", false,
+		"weka: the tools and system prompts of all sessions begin with the same blocks")
+	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
+	f.BoolVar(&o.Strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
 }
 
 func (o *traceFlags) open(c *cobra.Command, w *world, path string) (*trace.File, error) {
-	return trace.Open(c.Context(), path, trace.Options{
-		Format: trace.Format(o.format), BlockTokens: o.block, Strict: o.strict, SharedPrefix: o.prefix, Stdin: w.in,
-	})
+	o.Stdin = w.in
+	return trace.Open(c.Context(), path, o.Options)
 }

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"replayd/internal/trace"
+	"replayd/internal/file"
+	"replayd/internal/terminal"
 	"replayd/internal/trace/analysis"
 )
 
@@ -64,16 +64,18 @@ func newTraceAnalyze(w *world) *cobra.Command {
 // write writes all requested outputs. If the JSON goes to stdout, the table is not printed.
 func (o *analyzeFlags) write(w *world, a analysis.Analysis, now time.Time) error {
 	if o.output == "-" {
-		return errors.Join(a.WriteJSON(w.out), o.page(a, now))
+		return errors.Join(a.WriteJSON(w.data), o.page(a, now))
 	}
-	if err := a.WriteTable(w.out, w.columns); err != nil {
+	shown := a
+	shown.Stats.Path = terminal.Name(a.Stats.Path)
+	if err := shown.WriteTable(w.out, w.columns); err != nil {
 		return err
 	}
 	if o.output != "" {
 		if err := save("--output-file", o.output, a.WriteJSON); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", o.output); err != nil {
+		if _, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", terminal.Name(o.output)); err != nil {
 			return err
 		}
 	}
@@ -91,10 +93,10 @@ func (o *analyzeFlags) page(a analysis.Analysis, now time.Time) error {
 
 // save writes a file whole and creates its folder if needed.
 func save(flag, path string, write func(io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := file.MkdirAll(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	if err := trace.Replace(path, write); err != nil {
+	if err := file.Replace(path, write); err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
 	return nil

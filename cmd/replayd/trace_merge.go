@@ -9,8 +9,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// mostMerged is the most files that are open at once.
-const mostMerged = 256
+// maxMerged is the most files that are open at once.
+const maxMerged = 256
 
 func newTraceMerge(w *world) *cobra.Command {
 	var in traceFlags
@@ -22,7 +22,7 @@ func newTraceMerge(w *world) *cobra.Command {
 
 Rows of different files share no prefix and no session without --share-ids.`,
 		Example: "  replayd trace merge conversation.jsonl toolagent.jsonl -o both.jsonl",
-		Args:    usage(cobra.RangeArgs(2, mostMerged)),
+		Args:    usage(cobra.RangeArgs(2, maxMerged)),
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			if i := slices.Index(args, "-"); i >= 0 && slices.Contains(args[i+1:], "-") {
 				return wrongInput(errors.New("want standard input (-) once, got it twice"))

@@ -7,11 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/file"
 	"replayd/internal/number"
+	"replayd/internal/terminal"
 	"replayd/internal/trace"
 )
 
@@ -21,15 +24,14 @@ type traceOutput struct {
 	format string
 }
 
-const writableFormats = "mooncake, azure, burstgpt, vllm, sessions, agentic_mooncake"
-
 func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
 	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; -: stdout")
-	c.Flags().StringVar(&o.format, formatFlag, "", writableFormats+"; empty: "+otherwise)
+	c.Flags().StringVar(&o.format, formatFlag, "", strings.Join(trace.Writable, ", ")+"; empty: "+otherwise)
 }
 
 // choose returns the format to write: the requested one, else keep. If the file's extension is .csv or .jsonl and keep
-// is of the other kind, choose returns Azure or Mooncake.
+// is of the other kind, choose returns Azure or Mooncake. A format that can only be read becomes Sessions, or Mooncake
+// if its rows have no parents.
 func (o *traceOutput) choose(keep trace.Format) trace.Format {
 	csv := map[trace.Format]bool{trace.Azure: true, trace.BurstGPT: true}
 	switch extension := filepath.Ext(strings.ToLower(o.path)); {
@@ -37,10 +39,10 @@ func (o *traceOutput) choose(keep trace.Format) trace.Format {
 		return trace.Format(o.format)
 	case extension == ".csv" && !csv[keep]:
 		return trace.Azure
-	case keep == trace.Weka, keep == trace.RequestTrace: // these can only be read
-		return trace.Sessions
-	case extension == ".jsonl" && csv[keep], keep == trace.Bailian: // Bailian can only be read
+	case extension == ".jsonl" && csv[keep], keep == trace.Bailian:
 		return trace.Mooncake
+	case !slices.Contains(trace.Writable, string(keep)):
+		return trace.Sessions
 	}
 	return keep
 }
@@ -84,16 +86,16 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 	if o.path == "-" {
 		return nil
 	}
-	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", o.path, format, number.Count(rows.Rows(), "request"))
+	_, err = fmt.Fprintf(w.out, "%s: %s, %s\n", terminal.Name(o.path), format, number.Count(rows.Rows(), "request"))
 	return err
 }
 
 // writeTo writes to standard output for "-". Otherwise it replaces the file at path once the new one is complete.
 func writeTo(w *world, path string, write func(io.Writer) error) error {
 	if path == "-" {
-		return write(w.out)
+		return write(w.data)
 	}
-	return trace.Replace(path, write)
+	return file.Replace(path, write)
 }
 
 // writerOptions returns the options of a Writer for rows from files.

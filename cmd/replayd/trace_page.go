@@ -18,7 +18,7 @@ func analysisPage(a analysis.Analysis) report.Page {
 	s := a.Stats
 	p := report.Page{
 		Title: filepath.Base(s.Path), Warnings: s.Warnings,
-		Facts: []report.Fact{
+		Facts: report.Facts{
 			{Name: "file", Text: s.Path},
 			{Name: "content", Text: fmt.Sprintf("%s, %s", s.Format, number.Value(float64(s.Bytes), "bytes"))},
 			{Name: "sha256", Text: s.SHA256},
@@ -34,7 +34,7 @@ func analysisPage(a analysis.Analysis) report.Page {
 	}
 	for _, m := range []struct {
 		name string
-		of   stats.CountSummary
+		of   stats.Summary
 	}{{"input", s.Input}, {"output", s.Output}} {
 		if m.of.Count > 0 {
 			p.Tiles = append(p.Tiles, report.Tile{Name: m.name, Text: number.Value(m.of.Mean, "tokens"), Note: "mean; p99 " + number.Value(m.of.P99, "")})
@@ -47,13 +47,8 @@ func analysisPage(a analysis.Analysis) report.Page {
 		lead = append(lead, share(s.Prefix.HitTokenRatio)+" of the input came before")
 	}
 	p.Lead = strings.Join(lead, ", ") + "."
-	for _, section := range []report.Section{
-		analysisLoad(a), analysisLengths(a), analysisPrefixes(a), analysisGaps(a), analysisSessions(a), analysisAIPerf(a),
-	} {
-		if section.Title != "" {
-			p.Sections = append(p.Sections, section)
-		}
-	}
+	p.Add(analysisLoad(a), analysisLengths(a), analysisPrefixes(a), analysisGaps(a), analysisSessions(a))
+	p.Add(analysisAIPerf(a))
 	return p
 }
 
@@ -102,7 +97,8 @@ func analysisLoad(a analysis.Analysis) report.Section {
 	}
 	t := chart.Table{
 		Title: "Windows of " + number.Value(a.Interval.Seconds(), "s"), Folded: true,
-		Columns: []chart.Column{{Name: "from, min", Text: true}, {Name: "to, min"}, {Name: "requests"}, {Name: "per minute"}, {Name: "input tokens"}, {Name: "output tokens"}, {Name: "ideal hits"}},
+		Columns: chart.Columns("from, min", "to, min", "requests", "per minute",
+			"input tokens", "output tokens", "ideal hits"),
 	}
 	for _, v := range a.Intervals {
 		t.Rows = append(t.Rows, []string{
@@ -141,7 +137,7 @@ func analysisLengths(a analysis.Analysis) report.Section {
 	both := chart.Plot{Title: "Share of requests up to a length", Y: chart.Axis{Label: "share at or below", Unit: "%", Ends: [2]float64{0, 100}}}
 	for _, m := range []struct {
 		name  string
-		of    stats.CountSummary
+		of    stats.Summary
 		shape stats.Shape
 	}{{"input", s.Input, a.InputShape}, {"output", s.Output, a.OutputShape}} {
 		if m.of.Count == 0 {
@@ -153,7 +149,7 @@ func analysisLengths(a analysis.Analysis) report.Section {
 	}
 	ranges := chart.Plot{
 		X: chart.Axis{Label: "tokens"}, Y: chart.Axis{Label: "share of requests", Unit: "%"},
-		Table: &chart.Table{Columns: []chart.Column{{Name: "tokens", Text: true}, {Name: "requests"}, {Name: "share"}}},
+		Table: &chart.Table{Columns: chart.Columns("tokens", "requests", "share")},
 	}
 	bars := chart.Series{Kind: chart.Bars}
 	most := 0
@@ -175,7 +171,7 @@ func analysisLengths(a analysis.Analysis) report.Section {
 	return section
 }
 
-func histogram(name string, of stats.CountSummary, shape stats.Shape) chart.Plot {
+func histogram(name string, of stats.Summary, shape stats.Shape) chart.Plot {
 	p := chart.Plot{
 		Title: fmt.Sprintf("%s: p50 %s, p90 %s, p99 %s", strings.ToUpper(name[:1])+name[1:], number.Value(of.P50, ""), number.Value(of.P90, ""), number.Value(of.P99, "tokens")),
 		X:     chart.Axis{Label: name, Unit: "tokens", Log: shape.Log}, Y: chart.Axis{Label: "share of requests", Unit: "%"},
@@ -185,11 +181,8 @@ func histogram(name string, of stats.CountSummary, shape stats.Shape) chart.Plot
 		bars.Y = append(bars.Y, 100*float64(n)/float64(of.Count))
 	}
 	p.Series = []chart.Series{bars}
-	for _, m := range []struct {
-		name string
-		at   float64
-	}{{"p50", of.P50}, {"p90", of.P90}, {"p99", of.P99}} {
-		p.Marks = append(p.Marks, chart.Mark{Name: m.name, At: m.at, X: true})
+	p.Marks = []chart.Mark{
+		{Name: "p50", At: of.P50, X: true}, {Name: "p90", At: of.P90, X: true}, {Name: "p99", At: of.P99, X: true},
 	}
 	return p
 }

@@ -68,7 +68,7 @@ func cacheCurve(a analysis.Analysis) chart.Plot {
 		tokens.X, tokens.Y = append(tokens.X, float64(n)), append(tokens.Y, 100*portion(hitTokens, s.Input.Sum))
 		blocks.X, blocks.Y = append(blocks.X, float64(n)), append(blocks.Y, 100*portion(hitBlocks, s.Prefix.Blocks))
 	}
-	t := &chart.Table{Columns: []chart.Column{{Name: "blocks", Text: true}, {Name: "tokens"}, {Name: "hits, of blocks"}, {Name: "hits, of tokens"}, {Name: "of the ideal"}}}
+	t := &chart.Table{Columns: chart.Columns("blocks", "tokens", "hits, of blocks", "hits, of tokens", "of the ideal")}
 	for _, c := range a.Caches {
 		t.Rows = append(t.Rows, []string{
 			fmt.Sprint(c.Blocks), number.Value(float64(c.Blocks)*float64(s.BlockTokens), ""), share(portion(c.HitBlocks, s.Prefix.Blocks)),
@@ -94,7 +94,8 @@ func analysisGaps(a analysis.Analysis) report.Section {
 		Title: fmt.Sprintf("Gaps between requests vary %s times as much as a Poisson process's", number.Value(s.GapCV, "")), Short: "Bursts",
 		Text: []string{fmt.Sprintf("%s; at most %s at one instant.", number.Count(s.Instants, "distinct instant"), number.Count(s.Burst, "request"))},
 	}
-	t := chart.Table{Columns: []chart.Column{{Name: "windows of", Text: true}, {Name: "whole ones"}, {Name: "mean requests"}, {Name: "peak"}, {Name: "peak to mean"}, {Name: "index of dispersion (Poisson: 1)"}}}
+	t := chart.Table{Columns: chart.Columns("windows of", "whole ones", "mean requests", "peak", "peak to mean",
+		"index of dispersion (Poisson: 1)")}
 	for _, d := range []analysis.Dispersion{a.Seconds, a.Minutes} {
 		if d.Windows > 0 {
 			t.Rows = append(t.Rows, []string{
@@ -136,9 +137,10 @@ func analysisSessions(a analysis.Analysis) report.Section {
 	}
 	p := histogram("turns", a.Turns, a.TurnShape)
 	p.X.Label, p.X.Unit, p.Y.Label = "turns of a session", "", "share of sessions"
-	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %d", number.Value(a.Turns.P50, ""), a.Turns.Max)
+	p.Title = fmt.Sprintf("Half of the sessions have %s or fewer turns, the longest %.0f",
+		number.Value(a.Turns.P50, ""), a.Turns.Max)
 	section.Plots = []chart.Plot{p}
-	t := chart.Table{Columns: []chart.Column{{Name: "between turns", Text: true}, {Name: "turns"}, {Name: "mean"}, {Name: "p50"}, {Name: "p90"}, {Name: "max"}}}
+	t := chart.Table{Columns: chart.Columns("between turns", "turns", "mean", "p50", "p90", "max")}
 	for _, m := range []struct {
 		name string
 		of   stats.Summary
@@ -154,7 +156,7 @@ func analysisSessions(a analysis.Analysis) report.Section {
 	}
 	if g := a.Graph; g.Parents > 0 {
 		section.Text = append(section.Text, fmt.Sprintf("%s, at most %d of a session at once. The longest chain of rows that wait for each other has %s.",
-			number.Count(int(g.Agents.Sum), "sub-agent"), g.Parallel, number.Count(g.Depth.Max, "row")))
+			number.Count(int(g.Agents.Sum), "sub-agent"), g.Parallel, number.Count(int(g.Depth.Max), "row")))
 	}
 	if u := a.Reuse; a.Stats.RowsWithIDs > 0 {
 		section.Text = append(section.Text, fmt.Sprintf("A cache of all prefixes hits %s of the input tokens from the same session and %s from others.",
@@ -171,7 +173,7 @@ func analysisAIPerf(a analysis.Analysis) report.Section {
 		Text: []string{fmt.Sprintf("Unique prefixes %d, prefix groups %d, cache hit rate %.10f, prefix reuse ratio %.10f.",
 			s.Prefix.Unique, s.Prefix.SharedRoots, s.Prefix.CacheHitRate, s.Prefix.ReuseRatio)},
 	}
-	t := chart.Table{Columns: []chart.Column{{Name: "", Text: true}, {Name: "mean"}, {Name: "std dev"}, {Name: "min"}, {Name: "p25"}, {Name: "median"}, {Name: "p75"}, {Name: "max"}}}
+	t := chart.Table{Columns: chart.Columns("", "mean", "std dev", "min", "p25", "median", "p75", "max")}
 	for _, m := range a.AIPerf() {
 		row := []string{m.Name}
 		for _, v := range []float64{m.Mean, m.StdDev, m.Min, m.P25, m.P50, m.P75, m.Max} {

@@ -54,7 +54,7 @@ func share(offset string) string {
 const objective = `max(replayd_slo_objective_ratio{` + of + `})`
 
 // now is a figure, green within a bound and red beyond it, and the bound. Grafana's thresholds take no query, so the figure is up to three
-// queries of which one answers, and each has its colour.
+// queries of which one answers, and each has its color.
 func now(p *panel) *panel {
 	p.option(object{"textMode": "value_and_name", "justifyMode": "center", "text": object{"titleSize": 12, "valueSize": 17}})
 	return p.thresholds("text")

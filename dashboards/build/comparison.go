@@ -35,6 +35,9 @@ func comparison() *board {
 	b.row("Evidence (mode verdict) and changes (mode watch)")
 	b.put(8, 8, evidenceWorse(), evidenceNotWorse(), changedMetrics())
 
+	b.row("Answers, which are not judged")
+	b.put(12, 7, answerLength(), answerEnds())
+
 	b.row("Is there evidence at all?")
 	b.put(6, 7, pairsAndBlocks(), skippedBlocks(), voidPairs(), blockCorrelation())
 	return b
@@ -69,38 +72,52 @@ func failed() string {
 // passed is 1 where all shards say pass.
 func passed() string { return `(min(` + fromComparison("verdict", `,verdict="pass"`) + `) == 1)` }
 
+// blind is 1 where one shard sees nothing of latencies.
+func blind() string { return `max(` + fromComparison("blind", "") + `) == 1` }
+
 func verdictNow() *panel {
 	changed := func(directions string) string {
 		return `max(` + fromComparison("changed", `,direction=~"`+directions+`"`) + `) == 1`
 	}
 	p := stat("Verdict", "short",
-		"Fail: the candidate is worse by more than a tolerance; it stays until the evidence begins anew. Pass: no latency is longer by more than the tolerance, as a median at this load; it can still become a fail. With several shards all must agree, or the average of their evidence must suffice. Mode watch has no verdict: unchanged, better or worse.",
+		"Fail: the candidate is worse by more than a tolerance; it stays until the evidence begins anew. Pass: no latency of requests that met no queue is longer by more than the tolerance, as a median; it can still become a fail. Blind: nothing is seen of latencies. All on the condition that equal servers wander by no more than the configured wander. With several shards all must agree, or the average of their evidence must suffice. Mode watch has no verdict: no change proven, better or worse.",
 		"ReplaydCandidateWorse",
 		query{`2 * ` + failed() + ` or on () ` + passed() + ` or on () 0 * group(` + fromComparison("verdict", "") + `)`, ""},
-		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `) or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
+		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `) or on () 6 * (` + blind() + `) or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
 		word("0", "undecided", "orange").word("1", "pass", "green").word("2", "fail", "red").
-		word("3", "unchanged", "green").word("4", "better", "blue").word("5", "worse", "red").thresholds("text")
+		word("3", "no change", "green").word("4", "better", "blue").word("5", "worse", "red").word("6", "blind", "orange").thresholds("text")
 	return p.option(object{"colorMode": "background", "textMode": "value", "justifyMode": "center", "text": object{"valueSize": 44}}).empty("no comparison")
 }
 
 // reasons are the words of each reason why there is no verdict.
 var reasons = [][2]string{
+	{"queues", "blind: queues"},
+	{"few_calm", "blind: too few answers"},
+	{"void", "blind: too many void pairs"},
+	{"no_values", "blind: no answers"},
+	{"no_data", "no data yet"},
 	{"few_blocks", "more blocks are needed"},
-	{"dependent", "blocks are too much alike"},
-	{"queues", "queues at every instant"},
-	{"no_values", "no answers from both sides"},
+	{"few_pairs", "more pairs are needed"},
 	{"excess", "a share is above its tolerance"},
+	{"dependent", "blocks are too much alike"},
+	{"wander", "the tolerance is below the wander"},
+	{"changed", "the ratio has changed"},
+	{"few_pods", "three pods a side are needed"},
+	{"pods_changed", "a pod was replaced or restarted"},
+	{"next_look", "no look at the pods decides yet"},
+	{"pods", "for the version"},
 }
 
 func why() *panel {
 	p := stat("Why", "short",
-		"Mode verdict: the metrics with enough evidence for a fail, or the reason why there is no verdict. Mode watch: the metrics that have changed. Queues at every instant: lower the load (speed). Blocks too much alike: take longer blocks (min_time). docs/reference/metrics.md explains each reason.",
+		"Mode verdict: the metrics with enough evidence for a fail, or the reason why there is no verdict; for the version: it holds for the version of the pods. Mode watch: the metrics that have changed. Blind: nothing is seen of latencies; with queues: lower the load (speed). Blocks too much alike: take longer blocks (min_time). docs/reference/metrics.md explains each reason.",
 		"ReplaydCandidateWorse",
-		query{`max by (reason) (` + fromComparison("undecided", "") + `) == 1 unless on () ` + failed(), "{{reason}}"},
+		query{`(max by (reason) (` + fromComparison("undecided", "") + `) == 1 or max by (reason) (` + fromComparison("blind", "") + `) == 1) unless on () ` + failed(), "{{reason}}"},
 		query{decisive() + ` >= on () group_left () ` + evidenceNeeded("worse") + ` and on () ` + failed(), "{{metric}} worse"},
 		query{passed(), "no latency is longer"},
+		query{`max by (scope) (` + fromComparison("scope", `,scope="pods"`) + `) == 1 and on () group(` + fromComparison("verdict", `,verdict=~"fail|pass"`) + ` == 1)`, "{{scope}}"},
 		query{`max by (metric, direction) (` + fromComparison("changed", "") + `) == 1`, "{{metric}} {{direction}}"},
-		query{`max(` + fromComparison("changed", "") + `) == 0`, "no metric has changed"}).thresholds("text")
+		query{`max(` + fromComparison("changed", "") + `) == 0 unless on () ` + blind(), "no change proven"}).thresholds("text")
 	for _, r := range reasons {
 		p.override("^"+r[0]+"$", "displayName", r[1])
 	}
@@ -115,10 +132,10 @@ func sinceEpoch() *panel {
 
 func perMinute() *panel {
 	p := stat("Each minute", "short",
-		"Pairs of requests that were judged, and blocks, a minute, over 5 minutes. Evidence grows by blocks. No blocks for 15 minutes: an alert fires.",
+		"Pairs of requests that were judged, and blocks with latencies, a minute, over 5 minutes. Evidence grows by blocks. No block with latencies for 15 minutes: an alert fires.",
 		"ReplaydComparisonBlind",
 		query{`60 * sum(rate(` + fromComparison("pairs_total", `,result="judged"`) + `[5m]))`, "pairs"},
-		query{`60 * sum(rate(` + fromComparison("blocks_total", `,metric="bad"`) + `[5m]))`, "blocks"})
+		query{`60 * sum(rate(` + fromComparison("blocks_total", `,metric="e2e"`) + `[5m]))`, "blocks"})
 	return now(p).set(object{"decimals": 1})
 }
 

@@ -70,6 +70,25 @@ func changedMetrics() *panel {
 		colored("^none$", green).override("^none$", "custom.stacking", object{"mode": "none", "group": "A"}, "custom.fillOpacity", 0).needs("only in mode watch")
 }
 
+func answerLength() *panel {
+	return timeseries("Length of answers", "suffix:×",
+		"Output tokens of the candidate's answer ÷ those of the baseline's, the median of pairs since the epoch, averaged over shards. Below 1: the candidate says less, so its e2e is shorter without a faster engine.",
+		"ReplaydCandidateWorse",
+		query{`avg(` + fromComparison("output_length_ratio", "") + ` >= 0)`, "ratio"}). // NaN before there are lengths
+		set(object{"decimals": 2}).custom(object{"axisSoftMin": 0.9, "axisSoftMax": 1.1, "fillOpacity": 0}).colored("^ratio$", blue)
+}
+
+func answerEnds() *panel {
+	ends := func(by string) string {
+		return `sum by (` + by + `) (rate(` + fromComparison("answers_total", "") + `[5m]))`
+	}
+	return timeseries("Answers by finish reason", "percentunit",
+		"Answers that ended for a reason, as a share of each side's answers, over 5 minutes. Sides that differ: another model, another chat template, or other limits of length.",
+		"ReplaydCandidateWorse",
+		query{`(` + ends("side, finish_reason") + ` > 0) / on (side) group_left () ` + ends("side"), "{{side}} {{finish_reason}}"}).
+		set(object{"min": 0, "max": 1}).custom(object{"fillOpacity": 0})
+}
+
 func pairsAndBlocks() *panel {
 	a := func(expr string) string { return `60 * sum(rate(` + expr + `[5m]))` }
 	return timeseries("Pairs and blocks a minute", "short",
@@ -92,14 +111,15 @@ func voidPairs() *panel {
 	return timeseries("Void pairs as a share", "percentunit",
 		"Pairs that say nothing because of replayd itself, as a share of all pairs, over 5 minutes: a late write (over 5 % of TTFT), a pause, a spent budget. Often above the line: give replayd more CPU.",
 		"ReplaydComparisonBlind",
-		query{`sum(rate(` + fromComparison("pairs_total", `,result="void"`) + `[5m])) / (sum(rate(` + fromComparison("pairs_total", "") + `[5m])) > 0)`, "void"}).
+		query{`sum(rate(` + fromComparison("pairs_total", `,result="void"`) + `[5m])) / (sum(rate(` + fromComparison("pairs_total", "") + `[5m])) > 0)`, "void"},
+		query{`sum by (reason) (rate(` + fromComparison("pairs_void_total", "") + `[5m])) / on () group_left () (sum(rate(` + fromComparison("pairs_total", "") + `[5m])) > 0) > 0`, "{{reason}}"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.15, "thresholdsStyle": object{"mode": "dashed"}}).thresholds("transparent", step{0.1, "red"}).
 		colored("^void$", orange).leadsTo("Replay health", "replayd-health")
 }
 
 func blockCorrelation() *panel {
 	return timeseries("Block correlation", "none",
-		"Correlation of the values of neighbouring blocks, the median of stretches of 50 blocks, averaged over shards. Evidence needs one near 0. Clearly above 0.2 from 100 blocks on: no verdict (dependent); take longer blocks (min_time).",
+		"Correlation of the values of neighboring blocks, the median of stretches of 50 blocks, averaged over shards. Evidence needs one near 0. Clearly above 0.2 from 100 blocks on: no verdict (dependent); take longer blocks (min_time).",
 		"ReplaydCandidateWorse",
 		query{`avg by (metric) (` + fromComparison("block_correlation", "") + `) >= -1`, "{{metric}}"}). // NaN below 50 blocks
 		custom(object{"axisSoftMin": -0.5, "axisSoftMax": 0.5, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).

@@ -9,6 +9,7 @@ import (
 const (
 	runbook         = "" // docs/reference/alerts.md
 	correlationPage = "" // docs/explanation/correlation.md
+	answersPage     = "" // docs/reference/answers.md
 )
 
 // object is a JSON object in Grafana's format. encoding/json sorts its keys.
@@ -306,7 +307,7 @@ func (p *panel) shades() *panel {
 	return p
 }
 
-// coloredQuery draws the series of a query, by its letter, in a colour.
+// coloredQuery draws the series of a query, by its letter, in a color.
 func (p *panel) coloredQuery(letter, color string) *panel {
 	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object), object{
 		"matcher":    object{"id": "byFrameRefID", "options": letter},

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"replayd/internal/measure"
+)
 
 // mine selects the chosen workload in the chosen processes.
 // process selects series of these processes without a workload.
@@ -29,7 +33,7 @@ func health() *board {
 	b.put(8, 8, sentAsExpected(), drops(), lanes(), accounted(), placeInLoop(), loops())
 
 	b.row("Answers: are they measured well?")
-	b.put(8, 8, readDelay(), mergedReads(), lengths())
+	b.put(6, 8, readDelay(), mergedReads(), lengths(), meanings())
 
 	b.row("Processes")
 	b.put(8, 8, ownCPU(), ownMemory(), ownGoroutines(), ownPauses(), wallClocks(), changes())
@@ -148,6 +152,27 @@ func lengths() *panel {
 		"Fraction of the ok answers with another prompt or output length than the trace asks for, and without usage, whose length is unknown. Prompt: the chat template is not measured yet, or the tokenizer differs. Output: the engine stops early.", "ReplaydOutputShort",
 		query{by("length_mismatch", `,kind="prompt"`), "other prompt"}, query{by("length_mismatch", `,kind="output"`), "other output"}, query{by("responses_without_usage", ""), "no usage"}).
 		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^other prompt$", orange).colored("^other output$", blue).colored("^no usage$", purple)
+}
+
+func meanings() *panel {
+	by := func(grouping, name, more string) string {
+		return `sum ` + grouping + `(rate(replayd_` + name + `_total{` + mine + more + `}[$__rate_interval])) / on() group_left () (` +
+			rateOf("requests", "", "$__rate_interval") + ` > 0)`
+	}
+	p := timeseries("Answers not understood", "percentunit",
+		"Events that replayd does not understand, unknown finish reasons, and usage to which a rule applied, each ÷ requests that ended. "+
+			"Not understood: content may be missing, so TTFT may be too late; the log and the records show the bytes. "+
+			"docs/reference/answers.md explains each.", "ReplaydOutputShort",
+		query{by("", "unread_events", ""), "not understood"}, query{by("", "finish_reasons", `,reason="other"`), "unknown finish reason"},
+		query{by("by (rule) ", "usage_rules", "") + ` > 0`, "usage: {{rule}}"}).
+		set(object{"min": 0}).custom(object{"axisSoftMax": 0.01}).colored("^not understood$", "red").colored("^unknown finish reason$", orange)
+	for i, rule := range measure.UsageRuleNames() {
+		p.colored("^usage: "+rule+"$", blues[i])
+	}
+	if answersPage != "" {
+		p.Links = append(p.Links, object{"title": "What an answer means", "url": answersPage, "targetBlank": true})
+	}
+	return p
 }
 
 func ownCPU() *panel {

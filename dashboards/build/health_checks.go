@@ -31,8 +31,8 @@ func checks() []*panel {
 		check("Chunk times from", "percentunit", "Source of the chunk times. The kernel's receive times do not depend on how busy replayd is. Times of the read are late by the read delay, which is then unknown. A percentage: processes differ.",
 			"How to read this", `sum(replayd_timestamp_source_info{`+mine+`,source="kernel"}) / (sum(replayd_timestamp_source_info{`+mine+`}) > 0)`, 0, step{0, "yellow"}, step{1, "green"}).
 			word("1", "the kernel", "green").word("0", "the read", "yellow").empty("no answer yet"),
-		check("Length mismatches", "percentunit", "Fraction of the ok answers of 5 minutes with another output length than the trace asks for, or without usage. Red: the latencies are for other work than the trace's.",
-			"ReplaydOutputShort", `(`+rateOf("length_mismatch", `,kind="output"`, "5m")+` + `+rateOf("responses_without_usage", "", "5m")+`) / (`+ok+` > 0)`, 1, step{1e-9, "yellow"}, step{0.05, "red"}),
+		check("Length mismatches", "percentunit", "Fraction of the ok answers of 5 minutes with another length than the trace asks for, of the prompt or of the output, whichever has more, or without usage. Red: the latencies are for other work than the trace's.",
+			"ReplaydOutputShort", `(max(sum by (kind) (rate(replayd_length_mismatch_total{`+mine+`}[5m]))) + `+rateOf("responses_without_usage", "", "5m")+`) / (`+ok+` > 0)`, 1, step{1e-9, "yellow"}, step{0.05, "red"}),
 		check("Records lost", "short", "Records of the last 15 minutes that are in no file: the disk is full, slow or not writable. Metrics are not affected. The log says which.",
 			"ReplaydRecordsLost", `sum(`+ofProcess(`increase(replayd_record_errors_total{`+process+`}[15m])`)+`)`, 0, step{1e-9, "red"}),
 		check("Configuration", "short", "Whether the latest reload succeeded in all processes. Red: the old configuration stays in effect; the log has every error with its line.",

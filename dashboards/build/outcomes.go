@@ -2,13 +2,17 @@ package main
 
 import "replayd/internal/measure"
 
-// Colours of failures and of drops, from the most frequent ones on. Outcomes and reasons have the same colour on every dashboard.
+// Colors of failures and of drops, from the most frequent ones on. Outcomes and reasons have the same color on every
+// dashboard.
 var (
 	reds   = []string{"red", "dark-red", "light-red", "semi-dark-red", "super-light-red"}
 	ambers = []string{"orange", "dark-orange", "light-orange", "semi-dark-yellow", "super-light-orange"}
 )
 
-// outcomeColors draws ok in green, failures in reds, and what replayd itself ended in grey.
+// Colors of usage rules, which change counts but fail nothing.
+var blues = [measure.NumUsageRules]string{"blue", "purple", "green", "light-blue", "light-purple", "dark-blue", "light-green"}
+
+// outcomeColors draws ok in green, failures in reds, and what replayd itself ended in gray.
 func (p *panel) outcomeColors() *panel {
 	p.colored("^ok$", green)
 	n := 0
@@ -25,7 +29,7 @@ func (p *panel) outcomeColors() *panel {
 	return p
 }
 
-// dropColors draws drops in ambers, and rows that were filtered, which are not expected, in grey.
+// dropColors draws drops in ambers, and rows that were filtered, which are not expected, in gray.
 func (p *panel) dropColors() *panel {
 	for i, r := range measure.DropReasons() {
 		color := ambers[i%len(ambers)]

@@ -113,7 +113,7 @@ func TestNoDataIsNotGreen(t *testing.T) {
 			if !slices.ContainsFunc(list, func(m object) bool {
 				return m["type"] == "special" && m["options"].(object)["result"].(object)["color"] == "text"
 			}) {
-				t.Errorf("%s: %q: want a mapping of no value to no colour, got %v", name, p.Title, list)
+				t.Errorf("%s: %q: want a mapping of no value to no color, got %v", name, p.Title, list)
 			}
 			for _, q := range p.Targets {
 				if !q.Instant || q.Range {

@@ -19,12 +19,10 @@
 package canary
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
-	"replayd/internal/spelling"
+	"replayd/internal/fault"
 )
 
 // A Side is one of the two servers.
@@ -73,49 +71,47 @@ const (
 
 // Options of a comparison.
 type Options struct {
-	Mode      Mode          `json:"mode"`
-	Tolerance float64       `json:"tolerance"`   // δ: a latency may be longer by this share, 0 to 10
-	Alpha     float64       `json:"alpha"`       // greatest chance of a false fail, and of a false pass, above 0 to 0.5
-	MinPairs  int           `json:"min_pairs"`   // least calm pairs of a block, 1 to 4096
-	MinTime   time.Duration `json:"min_time_ns"` // least length of a block
+	Mode      Mode          `json:"mode" koanf:"mode"`
+	Tolerance float64       `json:"tolerance" koanf:"tolerance"`  // δ: a latency may be longer by this share, 0 to 10
+	Alpha     float64       `json:"alpha" koanf:"alpha"`          // greatest chance of a false fail or pass, above 0 to 0.5
+	MinPairs  int           `json:"min_pairs" koanf:"min_pairs"`  // least calm pairs of a block, 1 to 4096
+	MinTime   time.Duration `json:"min_time_ns" koanf:"min_time"` // least length of a block
+
+	// Two equal servers' ratio of a latency stays within e^±Wander, 0 to 1, whatever has been seen before. It is a natural logarithm: 0.05 is 5 %.
+	Wander float64       `json:"wander,omitempty" koanf:"wander"`
+	WarmUp time.Duration `json:"warm_up_ns,omitempty" koanf:"warm_up"` // pairs are void for so long after the epoch begins, and after an engine's restart
+	// Require is the subject that a verdict must have. With ScopePods only the looks at pods give one.
+	Require Scope `json:"require" koanf:"require"`
 
 	// Least excess of a share that is a fail or a change, of requests, 0 to 1.
-	ToleranceTail   float64 `json:"tolerance_tail"`
-	ToleranceQueued float64 `json:"tolerance_queued"`
-	ToleranceBad    float64 `json:"tolerance_bad"`
+	ToleranceTail   float64 `json:"tolerance_tail" koanf:"tolerance_tail"`
+	ToleranceQueued float64 `json:"tolerance_queued" koanf:"tolerance_queued"`
+	ToleranceBad    float64 `json:"tolerance_bad" koanf:"tolerance_bad"`
 }
 
 // Defaults returns the default options.
 func Defaults() Options {
 	return Options{
 		Mode: ModeVerdict, Tolerance: 0.05, Alpha: 0.01, MinPairs: 20, MinTime: time.Minute,
-		ToleranceTail: 0.01, ToleranceQueued: 0.05, ToleranceBad: 0.005,
+		ToleranceTail: 0.01, ToleranceQueued: 0.05, ToleranceBad: 0.005, Require: ScopePair,
 	}
 }
 
-// Check reports all invalid options. Each error begins with the option's key.
-func (o Options) Check() error {
-	var errs []error
-	number := func(key string, got, low, high float64) {
-		if !(got >= low && got <= high) { // in this form NaN is refused too
-			errs = append(errs, fmt.Errorf("%s: want a number from %v to %v, got %v", key, low, high, got))
-		}
-	}
-	if o.Mode != ModeVerdict && o.Mode != ModeWatch {
-		errs = append(errs, fmt.Errorf("mode: %s", spelling.Want([]string{string(ModeVerdict), string(ModeWatch)}, string(o.Mode))))
-	}
-	number("tolerance", o.Tolerance, 0, 10)
-	number("alpha", o.Alpha, 1e-9, 0.5)
-	if o.MinPairs < 1 || o.MinPairs > mostCalm {
-		errs = append(errs, fmt.Errorf("min_pairs: want an integer from 1 to %d, got %d", mostCalm, o.MinPairs))
-	}
-	if o.MinTime < 0 || o.MinTime > 24*time.Hour {
-		errs = append(errs, fmt.Errorf("min_time: want 0 to 24h, got %v", o.MinTime))
-	}
-	number("tolerance_tail", o.ToleranceTail, 0, 1)
-	number("tolerance_queued", o.ToleranceQueued, 0, 1)
-	number("tolerance_bad", o.ToleranceBad, 0, 1)
-	return errors.Join(errs...)
+// Check returns a fault for each invalid option.
+func (o Options) Check() (f fault.List) {
+	f.OneOf("mode", string(o.Mode), string(ModeVerdict), string(ModeWatch))
+	f.Between("tolerance", o.Tolerance, 0, 10)
+	f.Between("alpha", o.Alpha, 1e-9, 0.5)
+	f.Integer("min_pairs", o.MinPairs, 1, maxCalm)
+	f.If(o.MinTime < 0 || o.MinTime > 24*time.Hour, "min_time", "want 0 to 24h, got %v", o.MinTime)
+	f.Between("wander", o.Wander, 0, 1)
+	f.If(o.WarmUp < 0 || o.WarmUp > 24*time.Hour, "warm_up", "want 0 to 24h, got %v", o.WarmUp)
+	f.OneOf("require", string(o.Require), string(ScopePair), string(ScopePods))
+	f.If(o.Mode == ModeWatch && o.Require == ScopePods, "require", "want %s with the mode watch: changes are those of the pods that are compared", ScopePair)
+	f.Between("tolerance_tail", o.ToleranceTail, 0, 1)
+	f.Between("tolerance_queued", o.ToleranceQueued, 0, 1)
+	f.Between("tolerance_bad", o.ToleranceBad, 0, 1)
+	return f
 }
 
 // ToleranceOf returns the tolerance of a metric: the share by which a latency may be longer, or the excess of a share of requests.
@@ -155,13 +151,15 @@ type Request struct {
 	TTFT, TPOT, E2E time.Duration // 0: the request has none
 	Bad             bool          // it failed, missed the SLO, or could not be sent because of its server
 	Why             string        // why it is bad, for people
+	Answer          Answer        // of a request with E2E
+	Pod             uint16        // of the side that it was sent to, from 1; 0: it was not sent, or no pod was known
 }
 
 // A Pair is the two requests of a row.
 type Pair struct {
 	ID       string    // of the row, for people
-	At       time.Time // the planned instant
-	Void     bool      // replayd's own doing: the pair says nothing
+	At       time.Time // when both requests could be sent; no pair is before the one that was added before it
+	Void     Void      // replayd's own doing: the pair says nothing; NotVoid: it is judged
 	Calm     bool      // set by Add: not void, and sent while neither side had an earlier request without a first token
 	Requests [2]Request
 }
@@ -172,44 +170,40 @@ type Comparison struct {
 
 	options  Options
 	pairs    Pairs
-	queues   [2]queue
+	warm     time.Time     // pairs before it are void; zero: the next pair sets it
+	toWarm   time.Duration // from the next pair on
+	pods     [2][]pod      // by number
+	unknown  [2]pod        // one that no request went to yet
+	recent   [2]calmness
 	troubles [2]trouble
 	last     time.Time // instant of the latest pair
 	block    block
 	tail     tail
 	tests    [metrics]test // in the mode verdict
+	looks    *looks        // in the mode verdict
 	watch    *Watch        // in the mode watch; else nil
 	skipped  map[Skip]int64
 	ended    int64         // blocks
 	lasted   time.Duration // all of them
+	sight    sight
+	overall  [E2E + 1]overall
 	opened   time.Time     // the block's first instant
-	free     time.Time     // when the block before had its last answer
 	failed   Metric        // the first metric that failed in this epoch; −1: none
-	totals   Totals
-}
-
-// Pairs counts pairs.
-type Pairs struct {
-	Judged int64 `json:"judged"`
-	Void   int64 `json:"void"`
-}
-
-func (p *Pairs) add(void bool) {
-	if void {
-		p.Void++
-	} else {
-		p.Judged++
-	}
+	after    time.Duration // length of the blocks until it failed
+	counters *Counters
+	answers  answers // of ended blocks
 }
 
 // New returns a comparison without pairs. The options pass Check.
 func New(o Options) *Comparison {
-	c := &Comparison{options: o, skipped: map[Skip]int64{}, failed: -1, totals: newTotals()}
+	c := &Comparison{options: o, toWarm: o.WarmUp, skipped: map[Skip]int64{}, failed: -1, counters: NewCounters()}
 	for m := range c.tests {
 		c.tests[m] = newTest(o, Metric(m))
 	}
 	if o.Mode == ModeWatch {
 		c.watch = NewWatch(o)
+	} else {
+		c.looks = newLooks()
 	}
 	return c
 }
@@ -217,75 +211,80 @@ func New(o Options) *Comparison {
 // Add adds the next pair. Pairs come in order of their instants, each when both its requests have ended.
 func (c *Comparison) Add(p *Pair) {
 	queued := c.meet(p)
+	c.warmUp(p)
 	later := p.At.After(c.last)
 	c.last = p.At
 	if later {
 		c.end(p.At, queued)
 	}
-	p.Calm = !p.Void && queued == [2]bool{} && !p.At.Before(c.free)
+	if p.Void != VoidWarmUp {
+		c.sight.meet(p.At)
+	}
+	overlaps := c.overlaps(p)
+	p.Calm = p.Void == NotVoid && queued == [2]bool{} && !overlaps
 	c.observe(p, queued)
-	if c.block.pairs == 0 {
+	if c.block.pairs() == 0 {
 		c.opened = p.At
 	}
-	c.pairs.add(p.Void)
-	c.totals.Pairs.add(p.Void)
-	c.block.add(p, queued, c.free)
-}
-
-// mostOverlap bounds the time, in blocks, in which pairs are not calm because answers of the block before go on.
-const mostOverlap = 5
-
-// end ends the block if it is long enough and may end at an instant.
-func (c *Comparison) end(at time.Time, queued [2]bool) {
-	b := &c.block
-	down := c.isDown(Baseline, at) || c.isDown(Candidate, at)
-	trouble := down || c.isBehind(Baseline, at) || c.isBehind(Candidate, at)
-	switch {
-	case b.judged() < c.options.MinPairs || at.Sub(c.opened) < c.options.MinTime:
-		return
-	case trouble: // calm pairs are not waited for
-	case queued != [2]bool{} || b.awaits(c.options.MinPairs):
-		return
-	}
-	if down {
-		b.queued = [2]int{}
-	}
-	shown := c.newEnded(at)
-	c.judge(b, &shown)
-	c.free = earlier(b.ends, at.Add(mostOverlap*max(c.options.MinTime, time.Second)))
-	b.reset()
-	c.ended++
-	c.lasted += at.Sub(c.opened)
-	for m := range c.tests {
-		if c.failed < 0 && c.tests[m].hasFailed(c.options.FailLog10()) {
-			c.failed = Metric(m)
+	c.pairs.add(p)
+	c.counters.count(func(t *Totals) {
+		t.Pairs.add(p)
+		if p.Void == NotVoid {
+			t.Answers.add(p)
 		}
+	})
+	if p.valued() {
+		c.sight.answered = p.At
 	}
-	c.tell(shown)
+	if p.Void == NotVoid {
+		c.answered(p)
+		c.see(p)
+	}
+	if c.looks != nil {
+		c.looks.add(p, queued, &c.options)
+	}
+	c.block.add(p, queued, overlaps)
 }
 
-// RestartLatencies forgets the evidence about latencies, tail and queue: an engine was restarted without a new version. Failed requests
-// still count.
+// warmUp makes a pair void while the servers warm up.
+func (c *Comparison) warmUp(p *Pair) {
+	if c.warm.IsZero() {
+		c.warm = p.At.Add(c.toWarm)
+	}
+	if p.Void == NotVoid && p.At.Before(c.warm) {
+		p.Void = VoidWarmUp
+	}
+}
+
+// RestartLatencies lets the evidence about latencies, tail and queue begin anew: an engine was restarted without a new version. What it said before
+// is spent, not forgotten: see Restarts. Failed requests still count.
 func (c *Comparison) RestartLatencies() {
 	for _, m := range Metrics {
 		if m == Bad {
 			continue
 		}
-		c.tests[m] = newTest(c.options, m)
 		if c.watch != nil {
 			c.watch.metrics[m] = newWatched(c.options, m)
+		} else {
+			c.tests[m].restart(c.options)
 		}
 	}
-	c.tail = tail{}
+	c.tail, c.overall, c.sight = tail{}, [E2E + 1]overall{}, sight{}
+	c.warm, c.toWarm = time.Time{}, c.options.WarmUp
 	c.block.forgetLatencies()
+	if c.looks != nil {
+		c.looks.change()
+	}
 }
 
-// Restart begins a new epoch: the evidence is forgotten. Totals go on, and so do queues, which are the servers'.
+// Restart begins a new epoch: the evidence is forgotten. Counters go on, and so do queues, which are the servers'.
 func (c *Comparison) Restart() {
-	ended, totals, queues, troubles, last := c.Ended, c.totals, c.queues, c.troubles, c.last
+	before := *c
 	*c = *New(c.options)
-	c.Ended, c.totals, c.queues, c.troubles, c.last = ended, totals, queues, troubles, last
+	c.Ended, c.counters, c.troubles, c.last = before.Ended, before.counters, before.troubles, before.last
+	c.pods, c.unknown, c.recent = before.pods, before.unknown, before.recent
+	c.freePods(time.Time{})
 }
 
-// Continue makes the totals go on from those of a comparison before this one.
-func (c *Comparison) Continue(before Totals) { c.totals = before.clone() }
+// Count makes the comparison add to these counters from now on. Comparisons that follow each other under one name share them.
+func (c *Comparison) Count(on *Counters) { c.counters = on }

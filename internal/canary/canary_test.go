@@ -55,7 +55,10 @@ func (r *Request) fails(after time.Duration) {
 // A server that ran well for three hours, and then answers nothing, is found within 20 blocks, whether its requests fail at once or time out. A baseline
 // that does the same convicts nobody.
 func TestServerGoesDown(t *testing.T) {
-	for _, after := range []time.Duration{0, 30 * time.Second, 10 * time.Minute} {
+	for _, after := range []time.Duration{30 * time.Second, 0, 10 * time.Minute} {
+		if testing.Short() && after != 30*time.Second {
+			continue
+		}
 		for _, side := range []Side{Candidate, Baseline} {
 			s := newSource(3)
 			down := s.at.Add(3 * time.Hour)
@@ -71,8 +74,8 @@ func TestServerGoesDown(t *testing.T) {
 				p := s.next()
 				verdict.Add(p)
 				watch.Add(p)
-				if j := verdict.Judge(); p.At.Equal(down) && j.Verdict != Pass {
-					t.Errorf("after three hours: %+v", j)
+				if p.At.Equal(down) && verdict.Judge().Verdict != Pass {
+					t.Errorf("after three hours: %+v", verdict.Judge())
 				}
 			}
 			want, direction := Fail, More
@@ -89,7 +92,7 @@ func TestServerGoesDown(t *testing.T) {
 	}
 }
 
-// A server that stops answering in the middle of a block is found in the time that 12 blocks take: the block does not wait for latencies, which no
+// A server that stops answering in the middle of a block is found in the time that 14 blocks take: the block does not wait for latencies, which no
 // longer come.
 func TestDownInMidBlock(t *testing.T) {
 	for _, after := range []int{605, 615, 630} { // pairs, one a second
@@ -102,7 +105,7 @@ func TestDownInMidBlock(t *testing.T) {
 		o := Defaults()
 		o.Tolerance = 0 // no pass comes before
 		j, minute := run(s, New(o))
-		if j.Verdict != Fail || j.Metric != Bad || minute > 10+13 {
+		if j.Verdict != Fail || j.Metric != Bad || minute > 10+15 {
 			t.Errorf("down after %d s: %s by %v after %d minutes", after, j.Verdict, j.Metric, minute)
 		}
 	}
@@ -117,9 +120,9 @@ func TestServerFallsBehind(t *testing.T) {
 		metric  Metric
 		text    string
 	}{
-		{[2]bool{Candidate: true}, Fail, Queued, "fail: more requests of the candidate are queued"},
+		{[2]bool{Candidate: true}, Fail, Queued, "fail: in these 23 minutes, more requests of the candidate are queued than of the baseline, by more than 5 % of all; "},
 		{[2]bool{Baseline: true}, Undecided, 0, "undecided: queues: on the baseline alone at every instant"},
-		{[2]bool{true, true}, Undecided, 0, "undecided: queues: on one of the sides or the other"},
+		{[2]bool{true, true}, Undecided, 0, "undecided: queues: most requests are sent while earlier ones wait for their first token"},
 	} {
 		s := newSource(3)
 		s.form = func(p *Pair, _ *rand.Rand) {
@@ -140,8 +143,8 @@ func TestServerFallsBehind(t *testing.T) {
 	}
 }
 
-// run gives a day of pairs, and returns the judgement at the first fail or pass, and the minutes to it.
-func run(s *source, c *Comparison) (Judgement, int) {
+// run gives a day of pairs, and returns the judgment at the first fail or pass, and the minutes to it.
+func run(s *source, c *Comparison) (Judgment, int) {
 	for minute := range 24 * 60 {
 		for range int(time.Minute / s.every) {
 			c.Add(s.next())
@@ -197,7 +200,7 @@ func TestVerdicts(t *testing.T) {
 				r.TTFT, r.TPOT, r.First = 0, 0, time.Time{}
 			}
 		}, Pass, nil, ""},
-		{"void", func(p *Pair, rng *rand.Rand) { p.Void = rng.Float64() < 0.3 }, Undecided, nil, FewBlocks},
+		{"void", func(p *Pair, rng *rand.Rand) { p.Void = late(rng.Float64() < 0.3) }, Undecided, nil, TooVoid},
 		{"queue without end", func(p *Pair, _ *rand.Rand) {
 			for side := range p.Requests {
 				p.Requests[side].lengthen(100)
@@ -232,10 +235,7 @@ func TestVerdicts(t *testing.T) {
 
 // Of 100 rollouts of 6 hours in which the candidate is slower by exactly the tolerance, or equal at a tolerance of 0, none fails: at most 1 in 100 may.
 func TestNoFalseFails(t *testing.T) {
-	rollouts := uint64(100)
-	if testing.Short() {
-		rollouts = 20
-	}
+	rollouts := sized(uint64(100), 20)
 	for _, tolerance := range []float64{0, 0.05} {
 		failed := 0
 		for seed := range rollouts {
@@ -268,7 +268,7 @@ func TestLateChangeFails(t *testing.T) {
 				c.Add(s.next())
 			}
 			s.form = func(p *Pair, _ *rand.Rand) { p.Requests[Candidate].lengthen(factor) }
-			hour, j := 0, Judgement{}
+			hour, j := 0, Judgment{}
 			for ; hour < 2*hours+2 && j.Verdict != Fail; hour++ {
 				for range 3600 {
 					c.Add(s.next())
@@ -284,7 +284,8 @@ func TestLateChangeFails(t *testing.T) {
 
 // The interval and the verdict never contradict each other, and a fail stays.
 func TestIntervalAgreesWithVerdict(t *testing.T) {
-	for seed := range uint64(60) {
+	lives := sized(uint64(60), 12)
+	for seed := range lives {
 		s := newSource(seed)
 		factor := 0.9 + 0.3*s.rng.Float64()
 		s.form = func(p *Pair, _ *rand.Rand) { p.Requests[Candidate].lengthen(factor) }
@@ -375,23 +376,5 @@ func TestOverlap(t *testing.T) {
 	}
 	if len(blocks) < 5 || blocks[4].Calm < 20 || blocks[4].End.Sub(blocks[4].Begin) > 6*time.Minute {
 		t.Errorf("answers of an hour: blocks %+v", blocks)
-	}
-}
-
-func TestOptions(t *testing.T) {
-	if err := Defaults().Check(); err != nil {
-		t.Error(err)
-	}
-	want := `mode: want verdict or watch, got "wach" (did you mean watch?)
-tolerance: want a number from 0 to 10, got NaN
-alpha: want a number from 1e-09 to 0.5, got 1
-min_pairs: want an integer from 1 to 4096, got 0
-min_time: want 0 to 24h, got -1s
-tolerance_tail: want a number from 0 to 1, got -1
-tolerance_queued: want a number from 0 to 1, got 2
-tolerance_bad: want a number from 0 to 1, got +Inf`
-	err := Options{Mode: "wach", Tolerance: math.NaN(), Alpha: 1, MinTime: -time.Second, ToleranceTail: -1, ToleranceQueued: 2, ToleranceBad: math.Inf(1)}.Check()
-	if err == nil || err.Error() != want {
-		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }

@@ -19,8 +19,8 @@ func (e *Evidence) Add(one bool) {
 	}
 }
 
-// mostLog10 bounds the logarithm of evidence.
-const mostLog10 = 300
+// maxLog10 bounds the logarithm of evidence.
+const maxLog10 = 300
 
 // Log10 is the decimal logarithm of E, from −300 to 300.
 //
@@ -40,7 +40,7 @@ func (e Evidence) Log10() float64 {
 		ln = all + math.Log1p(-falling(n-k, k+1)*math.Exp(-all))
 	}
 	ln -= math.Log(n - k)
-	return max(-mostLog10, min(mostLog10, ln/math.Ln10))
+	return max(-maxLog10, min(maxLog10, ln/math.Ln10))
 }
 
 // falling returns the sum of top/bottom, top/bottom · (top−1)/(bottom+1), and so on.

@@ -52,7 +52,7 @@ func (h *History) Blocks() (blocks []Block, every int64) {
 
 // Pair looks at a pair after its Add.
 func (h *History) Pair(p *Pair) {
-	if p.Void {
+	if p.Void != NotVoid {
 		return
 	}
 	for side := range p.Requests {

@@ -1,57 +1,176 @@
 package canary
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // A test is the evidence about one metric.
 type test struct {
 	metric    Metric
 	threshold float64 // ln(1 + tolerance) of a latency; the tolerance of a share
+	wander    float64 // of a latency, and of the share queued
 
-	worse, better Evidence // of a latency: above and below the threshold; of a share: the candidate, and the baseline, has more
+	worse, better Restarts // of a latency: above and below the threshold; of a share: the candidate, and the baseline, has more
 	ties          int64    // shares: blocks with as many on both sides
-	passed        bool     // a latency's evidence for "not worse" has reached its bound
-	neighbours    neighbours
-	ratio         interval
-	all           Tally // of a share
+	passed        bool     // a latency's evidence for "not worse" has reached its bound, or a share's excess is surely within its tolerance
+	neighbors     neighbors
+
+	ratio   interval // of a latency
+	course  course
+	changed time.Time // when the ratio changed, if its interval is empty; else zero
+
+	all    Tally // of a share, since the latest restart
+	before Tally // of a share, before it
+	blocks int64 // of a share, with a value
+	excess excess
+	long   *long    // of a share that is compared in long blocks
+	outage Evidence // of the share bad: bits of blocks that are an outage of one side
 }
 
 func newTest(o Options, m Metric) test {
-	t := test{metric: m, threshold: o.threshold(m), neighbours: newNeighbours()}
-	if m.IsLatency() {
-		t.ratio = newInterval(t.threshold, o.FailLog10(), o.PassLog10())
+	t := test{metric: m, threshold: o.threshold(m), wander: o.Wander, neighbors: newNeighbors()}
+	switch {
+	case m.IsLatency():
+		t.ratio = newInterval(t.threshold, t.wander, o.FailLog10(), o.PassLog10())
+	case m == Bad, m == Tail && o.Wander > 0:
+		t.long = &long{}
 	}
 	return t
 }
 
-// latency adds a block's value. A value exactly at the tolerance is neither above nor below.
-func (t *test) latency(value float64) {
-	if math.IsNaN(value) {
-		return
+// restart lets the evidence begin anew after a restart of an engine. With the next block it fails or passes by what there was before, if that was enough.
+func (t *test) restart(o Options) {
+	fresh := newTest(o, t.metric)
+	fresh.worse, fresh.better, fresh.neighbors, fresh.before = t.worse, t.better, t.neighbors, t.before
+	fresh.before.add(t.all)
+	fresh.worse.Restart()
+	fresh.better.Restart()
+	fresh.ratio.restarted(fresh.worse.Count)
+	fresh.clamp(o.FailLog10())
+	*t = fresh
+}
+
+// alpha is the chance that the bound of a share's excess may be wrong: of all times between two restarts of an engine together that of the options.
+func (t *test) alpha(o *Options) float64 {
+	if t.metric == Bad { // it goes on
+		return o.Alpha
 	}
-	t.worse.Add(value > t.threshold)
-	t.better.Add(value < t.threshold)
-	t.neighbours.add(value)
-	t.ratio.add(value)
-	t.passed = t.passed || t.better.Log10() >= t.ratio.passLog10
-	if t.passed {
-		t.ratio.upper = min(t.ratio.upper, t.threshold)
+	return math.Ldexp(o.Alpha, -int(min(t.worse.Count, 900))-1)
+}
+
+// latency adds a block's value. A value exactly at a bound is neither above nor below.
+func (t *test) latency(value float64, at time.Time, o *Options) {
+	t.worse.Add(value > t.threshold+t.wander)
+	t.better.Add(value < t.threshold-t.wander)
+	t.neighbors.add(value)
+	t.course.add(t.ratio.add(value), at.Unix())
+	t.passed = t.passed || t.canPass() && t.better.Log10() >= o.PassLog10()
+	t.clamp(o.FailLog10())
+	if t.changed.IsZero() && t.ratio.lower > t.ratio.upper {
+		t.changed = t.course.changed()
 	}
 }
 
+// clamp keeps the interval on the side of the tolerance that the evidence says.
+func (t *test) clamp(failLog10 float64) {
+	if t.passed {
+		t.ratio.upper = min(t.ratio.upper, t.threshold)
+	}
+	if t.worse.Log10() >= failLog10 {
+		t.ratio.lower = max(t.ratio.lower, t.threshold)
+	}
+}
+
+// canPass says whether a value below the tolerance can be told from wander.
+func (t *test) canPass() bool { return t.wander == 0 || t.threshold > t.wander }
+
 // share adds a block's counts. A tie gives no bit.
-func (t *test) share(counts [2]int, pairs int) {
-	t.all.add(Tally{Baseline: int64(counts[Baseline]), Candidate: int64(counts[Candidate]), Pairs: int64(pairs)})
-	difference := counts[Candidate] - counts[Baseline]
-	t.neighbours.add(float64(difference) / float64(pairs))
+func (t *test) share(block Span, end time.Time, o *Options) {
+	t.all.add(block.Tally)
+	t.blocks++
+	if excess := block.excess(); t.metric == Bad && math.Abs(excess) > outageLeast {
+		t.outage.Add(excess > 0)
+	}
+	if t.long != nil {
+		if block.Tally = t.long.add(block, end, o.MinTime); block.Pairs == 0 {
+			return
+		}
+	}
+	t.neighbors.add(block.excess())
+	t.excess.add(block.excess())
+	t.sign(block.Tally)
+	t.passed = t.passed || t.isWithin(1, o)
+}
+
+// sign adds the bit of a block. A wandering ratio of latencies makes queues on one side, so those count from their tolerance and the wander on.
+func (t *test) sign(block Tally) {
+	difference := block.Candidate - block.Baseline
 	if difference == 0 {
 		t.ties++
 		return
 	}
-	t.worse.Add(difference > 0)
-	t.better.Add(difference < 0)
+	least := 0.0
+	if t.metric == Queued {
+		least = t.threshold + t.wander
+	}
+	t.worse.Add(block.excess() > least)
+	t.better.Add(block.excess() < -least)
 }
 
 // hasFailed says whether the evidence is that of a fail.
 func (t *test) hasFailed(failLog10 float64) bool {
-	return t.worse.Log10() >= failLog10 && (t.metric.IsLatency() || t.all.excess() > t.threshold) && !t.neighbours.depend()
+	return t.worseLog10() >= failLog10 && (t.metric.IsLatency() || t.total() > t.threshold) && !t.depends()
+}
+
+// total is the excess of a share over all restarts.
+func (t *test) total() float64 {
+	all := t.before
+	all.add(t.all)
+	return all.excess()
+}
+
+// passes says whether the evidence of a pass was enough, and what has come since the latest restart does not speak against it. A ratio that was low
+// for a while and is high now would else pass.
+func (t *test) passes() bool {
+	return t.passed && (!t.metric.IsLatency() || t.better.Bits > 0 && t.better.Evidence.Log10() >= 0)
+}
+
+// depends says whether neighboring blocks are too much alike to be evidence. Blocks of a latency that may wander may be.
+func (t *test) depends() bool {
+	return !(t.metric.IsLatency() && t.wander > 0) && t.neighbors.depend()
+}
+
+// worseLog10 is the decimal logarithm of the evidence for a fail. That of bad is the greater one of its two tests, each at half its alpha.
+func (t *test) worseLog10() float64 {
+	if t.metric != Bad {
+		return t.worse.Log10()
+	}
+	return max(t.worse.Log10(), t.outage.Log10()) - math.Log10(2)
+}
+
+// blocksToPass is how many more blocks like those so far the metric needs for a pass; −1: no number of them suffices. A latency without values
+// needs none.
+func (t *test) blocksToPass(o *Options) int64 {
+	switch {
+	case t.passes(), t.metric.IsLatency() && t.values() == 0, !t.metric.IsLatency() && t.threshold >= 1:
+		return 0
+	case !t.metric.IsLatency():
+		n := t.excessToPass(o)
+		if t.long != nil && n > 0 {
+			n *= longTimes
+		}
+		return n
+	case !t.canPass():
+		return -1
+	}
+	return t.better.toReach(o.PassLog10())
+}
+
+// values is the number of blocks with a value since the latest restart of an engine.
+func (t *test) values() int64 {
+	if t.metric.IsLatency() {
+		return t.worse.Bits
+	}
+	return t.blocks
 }

@@ -1,154 +1,374 @@
 package canary
 
-import "time"
-
-// A Cause is the party responsible for the end of a request.
-type Cause int
-
-// Causes.
-const (
-	None   Cause = iota
-	Server       // counts against the side: a failure, no free lane, its guard
-	Client       // replayd, which makes the pair void: a pause, the budget, a stop, its own lateness
+import (
+	"cmp"
+	"container/heap"
+	"time"
 )
 
 // A Half is one side's request of a row after its end.
 type Half struct {
 	Request
-	Cause Cause
-	Ready time.Time // when the request could have been sent; zero: it was not sent
+	Fault   bool      // the server kept the request from being sent in time: no free lane, its guard, an earlier failure of the session
+	Void    Void      // replayd itself keeps the request from being compared; NotVoid: it does not
+	Written bool      // the request was written
+	Ready   time.Time // when the request could have been sent; zero: it was not sent
+
+	Late time.Duration // how much later than that replayd itself sent it
 }
 
-// mostDrift is the greatest distance between the two requests of a turn, as a share of the time since the turn before.
-const mostDrift = 0.1
+// soonest is the first latency of the request; 0: it has none.
+func (h *Half) soonest() time.Duration { return cmp.Or(h.TTFT, h.E2E) }
 
-// mostOpen bounds the pairs that wait for a request to end.
-const mostOpen = 1 << 16
-
-// A Pairing puts the requests of two sides together and passes the pairs on in the order of their instants. It is not safe for concurrent use.
-type Pairing struct {
-	add   func(*Pair)
-	rows  map[string]*row
-	order []*row // by instant; the first next have been passed on
-	next  int
+// A Key identifies a row.
+type Key struct {
+	Trace int    // the version of the trace, from 0: rows of different ones are no pair
+	ID    string // the row in the plan
 }
 
-// A row is a pair that is not complete.
-type row struct {
-	id      string
-	at      time.Time
-	gap     time.Duration // of a later turn: planned time since the turn before; else 0
-	halves  [2]Half
-	due     [2]bool // the side has said that the row came due
-	settled [2]bool
-	apart   bool // the sides planned it for different instants
+// A Due is a row that has come due on a side.
+type Due struct {
+	Key
+	At      time.Time     // by the monotonic clock
+	Planned time.Time     // by the wall clock; both sides have the same instant, whatever becomes of the clock between their readings
+	Gap     time.Duration // of a later turn: planned time since the turn before; else 0
 }
+
+// maxLate is the greatest share of a request's first latency that replayd may be late by itself.
+const maxLate = 0.05
+
+// maxDrift is the greatest distance between the two requests of a turn, as a share of the time since the turn before.
+const maxDrift = 0.1
+
+// maxOpen bounds the pairs in memory.
+const maxOpen = 1 << 16
+
+// remembered is how long a pair that was given up is known, so that what the other side says later does not open it again.
+const remembered = 10 * time.Minute
 
 // sameInstant is the greatest distance between the instants for which the two sides plan a row. Each reads the clocks for itself.
 const sameInstant = time.Millisecond
 
-// NewPairing returns a pairing that passes pairs to add.
-func NewPairing(add func(*Pair)) *Pairing { return &Pairing{add: add, rows: map[string]*row{}} }
-
-// Due says that a row has come due on a side, which then settles it some time. Each side has its rows in the order of their instants. The gap is that of
-// a later turn of a session.
-func (p *Pairing) Due(side Side, id string, at time.Time, gap time.Duration) {
-	if r := p.rows[id]; r != nil {
-		r.due[side] = true
-		r.apart = r.apart || r.at.Sub(at).Abs() > sameInstant
-		return
-	}
-	if n := len(p.order); n > p.next && at.Before(p.order[n-1].at) {
-		return // a side that comes late with a row that the other never had
-	}
-	r := &row{id: id, at: at, gap: gap}
-	r.due[side] = true
-	p.rows[id] = r
-	p.order = append(p.order, r)
-	if len(p.rows) > mostOpen {
-		p.order[p.next].abandon()
-		p.pass()
-	}
+// A Pairing puts the requests of two sides together. Each row that comes due on either side is passed on exactly once, as a pair: in the order of the instants
+// at which the pairs could be sent. An event costs time in the logarithm of the open pairs. It is not safe for concurrent use.
+type Pairing struct {
+	add      func(*Pair)
+	rows     map[Key]*row
+	order    []*row    // as they came; some are forgotten
+	looked   int       // how many of order Close has looked at
+	kept     int       // rows in order that are not forgotten
+	holding  instants  // rows that may hold others back, each by an instant that is not later than its bound
+	ended    instants  // complete pairs that an earlier row holds back
+	last     time.Time // instant of the latest pair that was passed on
+	trace    int       // the present version
+	counters *Counters
 }
 
-// Settle ends a side's request of a row. A row that is not open is ignored: it was closed before.
-func (p *Pairing) Settle(side Side, id string, h Half) {
-	r := p.rows[id]
-	if r == nil || r.settled[side] {
+// A row is a pair that is not complete, or has been given up.
+type row struct {
+	Key
+	seen    time.Time // when its first side came due
+	gap     time.Duration
+	halves  [2]Half
+	at      [2]time.Time // due instants
+	planned [2]time.Time
+	due     [2]bool // the side has said that the row came due
+	settled [2]bool
+	given   Void // the pair is given up for this reason
+	over    bool // the pair has ended; it is kept while a side may yet speak of the row
+	gone    bool // it is not in rows any more
+	awaited bool // it is in holding
+	again   *row // the row of the same key that came due later: the clock was set back
+}
+
+// NewPairing returns a pairing that passes pairs to add, and counts rows and requests.
+func NewPairing(on *Counters, add func(*Pair)) *Pairing {
+	return &Pairing{add: add, rows: map[Key]*row{}, counters: on}
+}
+
+// Trace sets the present version of the trace. Pairs of others are void.
+func (p *Pairing) Trace(version int) { p.trace = version }
+
+// Due says that a row has come due on a side, which then settles it some time.
+func (p *Pairing) Due(side Side, d Due, now time.Time) {
+	r := p.rows[d.Key]
+	for r != nil && r.due[side] && r.again != nil {
+		r = r.again
+	}
+	if r == nil || r.due[side] {
+		r = p.open(r, d, now)
+	}
+	r.due[side], r.at[side], r.planned[side] = true, d.At, d.Planned
+	if !r.over {
+		r.given = NotVoid
+	}
+	p.hold(r)
+	if p.kept > maxOpen {
+		p.overflow()
+	}
+	p.pass()
+}
+
+// open begins a pair, after another one of the same row; nil: there is none.
+func (p *Pairing) open(before *row, d Due, now time.Time) *row {
+	r := &row{Key: d.Key, gap: d.Gap, seen: now}
+	if before != nil {
+		before.again = r
+	} else {
+		p.rows[d.Key] = r
+	}
+	p.order = append(p.order, r)
+	p.kept++
+	p.counters.count(func(t *Totals) { t.Due++ })
+	return r
+}
+
+// Settle ends a side's request of a row. A row that is not known was given up long ago.
+func (p *Pairing) Settle(side Side, k Key, h Half) {
+	p.counters.count(func(t *Totals) {
+		if h.Written {
+			t.Requests[side].Sent++
+		} else {
+			t.Requests[side].Unsent++
+		}
+	})
+	r := p.rows[k]
+	for r != nil && (!r.due[side] || r.settled[side]) {
+		r = r.again
+	}
+	if r == nil {
 		return
 	}
 	r.halves[side], r.settled[side] = h, true
+	if r.over && r.settled == [2]bool{true, true} {
+		p.forget(r)
+	}
+	p.complete(r)
 	p.pass()
 }
 
-// Close ends the wait for sides that have not said by now that a row planned before an instant came due there: their runner has not begun, or has
-// ended. It makes the pair void. A request that goes on is waited for.
-func (p *Pairing) Close(before time.Time) {
-	for _, r := range p.order[p.next:] {
-		if !r.at.Before(before) {
+// complete ends a pair of which nothing more is expected.
+func (p *Pairing) complete(r *row) {
+	for side := range r.settled {
+		if !r.settled[side] && (r.due[side] || r.given == NotVoid) {
+			return
+		}
+	}
+	p.end(r)
+}
+
+// giveUp makes a pair void that has not ended.
+func (p *Pairing) giveUp(r *row, why Void) {
+	if !r.over {
+		r.given = why
+		p.end(r)
+	}
+}
+
+// end puts a pair among those that have ended.
+func (p *Pairing) end(r *row) {
+	if r.over {
+		return
+	}
+	r.over = true
+	at := r.bound()
+	for _, h := range r.halves {
+		at = later(at, h.Ready)
+	}
+	heap.Push(&p.ended, instant{at, r})
+}
+
+// bound is the instant before which a pair cannot be sent.
+func (r *row) bound() time.Time { return later(r.at[Baseline], r.at[Candidate]) }
+
+// holds says whether later pairs wait for the row. They do not wait where one side has dropped it and the other one comes to it some time.
+func (r *row) holds() bool {
+	for side := range r.due {
+		if !r.due[side] && r.settled[1-side] && !r.halves[1-side].Written {
+			return false
+		}
+	}
+	return !r.over
+}
+
+// hold lets later pairs wait for the row.
+func (p *Pairing) hold(r *row) {
+	if !r.awaited && r.holds() {
+		r.awaited = true
+		heap.Push(&p.holding, instant{r.bound(), r})
+	}
+}
+
+// pass passes on the pairs that have ended and that no earlier one holds back.
+func (p *Pairing) pass() {
+	for len(p.ended) > 0 {
+		next := p.ended[0]
+		if first, some := p.first(); some && first.Before(next.at) {
 			break
 		}
-		for side := range r.due {
-			if !r.due[side] {
-				r.lose(Side(side))
-			}
+		heap.Pop(&p.ended)
+		r := next.row
+		pair := r.pair(p.trace)
+		p.last = later(p.last, next.at)
+		pair.At = p.last
+		if r.settled == [2]bool{true, true} {
+			p.forget(r)
+		}
+		p.add(pair)
+	}
+	p.compact()
+}
+
+// first returns the instant from which on pairs are held back; false: none is.
+func (p *Pairing) first() (at time.Time, some bool) {
+	for len(p.holding) > 0 {
+		next := &p.holding[0]
+		switch bound := next.row.bound(); {
+		case !next.row.holds():
+			next.row.awaited = false
+			heap.Pop(&p.holding)
+		case next.at.Before(bound):
+			next.at = bound
+			heap.Fix(&p.holding, 0)
+		default:
+			return bound, true
 		}
 	}
-	p.pass()
+	return time.Time{}, false
 }
 
-// Forget drops all pairs that are not complete. What ends of them later is ignored.
-func (p *Pairing) Forget() { p.rows, p.order, p.next = map[string]*row{}, nil, 0 }
+// forget removes a row of which nothing more is expected.
+func (p *Pairing) forget(r *row) {
+	if r.gone {
+		return
+	}
+	r.gone = true
+	p.kept--
+	switch first := p.rows[r.Key]; {
+	case first != r:
+		for first != nil && first.again != r {
+			first = first.again
+		}
+		if first != nil {
+			first.again = r.again
+		}
+	case r.again == nil:
+		delete(p.rows, r.Key)
+	default:
+		p.rows[r.Key] = r.again
+	}
+}
 
-// CloseAll ends the wait for all rows: nothing is in flight any more.
-func (p *Pairing) CloseAll() {
-	for _, r := range p.order[p.next:] {
-		r.abandon()
+// Close ends the wait for a side that has not said that a row came due there, if the other side said so before an instant: its runner has not begun, or
+// has ended. A request that goes on is waited for, and so is a side that goes on alone after the other one has dropped the row.
+func (p *Pairing) Close(before time.Time) {
+	for ; p.looked < len(p.order) && p.order[p.looked].seen.Before(before); p.looked++ {
+		if r := p.order[p.looked]; r.due != [2]bool{true, true} && r.holds() {
+			r.given = VoidOneSide
+			p.complete(r)
+		}
+	}
+	for p.trim(); len(p.order) > 0; p.trim() {
+		if r := p.order[0]; !r.over || r.due == [2]bool{true, true} || !r.seen.Before(before.Add(-remembered)) {
+			break
+		}
+		p.forget(p.order[0])
 	}
 	p.pass()
 }
 
-func (r *row) abandon() {
-	r.lose(Baseline)
-	r.lose(Candidate)
+// CloseAll gives up all pairs that have not ended.
+func (p *Pairing) CloseAll(why Void) {
+	for _, r := range p.order {
+		p.giveUp(r, why)
+	}
+	p.pass()
 }
 
-// lose settles a side of which nothing is known.
-func (r *row) lose(side Side) {
-	if !r.settled[side] {
-		r.halves[side], r.settled[side] = Half{Cause: Client}, true
+// overflow gives the oldest pair up and forgets it.
+func (p *Pairing) overflow() {
+	p.trim()
+	p.giveUp(p.order[0], VoidOverflow)
+	p.forget(p.order[0])
+}
+
+// trim removes forgotten rows from the front.
+func (p *Pairing) trim() {
+	for len(p.order) > 0 && p.order[0].gone {
+		p.order[0] = nil
+		p.order = p.order[1:]
+		p.looked = max(0, p.looked-1)
 	}
 }
 
-// pass passes on the pairs at the front that are complete.
-func (p *Pairing) pass() {
-	for p.next < len(p.order) && p.order[p.next].settled == [2]bool{true, true} {
-		r := p.order[p.next]
-		p.order[p.next] = nil
-		p.next++
-		delete(p.rows, r.id)
-		p.add(r.pair())
+// compact removes forgotten rows once there are many.
+func (p *Pairing) compact() {
+	const few = 64
+	if len(p.order) < 2*p.kept+few {
+		return
 	}
-	if p.next > 64 && 2*p.next > len(p.order) {
-		n := copy(p.order, p.order[p.next:])
-		clear(p.order[n:])
-		p.order, p.next = p.order[:n], 0
+	kept, looked := p.order[:0], 0
+	for i, r := range p.order {
+		if r.gone {
+			continue
+		}
+		if i < p.looked {
+			looked++
+		}
+		kept = append(kept, r)
 	}
+	clear(p.order[len(kept):])
+	p.order, p.looked = kept, looked
 }
 
 // pair judges whether the two requests may be compared.
-func (r *row) pair() *Pair {
-	// Where a side has failed, the other one goes on alone, at its own instants.
-	failed := r.halves[Baseline].Cause == Server || r.halves[Candidate].Cause == Server
-	pair := &Pair{ID: r.id, At: r.at, Void: r.apart && !failed}
+func (r *row) pair(trace int) *Pair {
+	base, cand := &r.halves[Baseline], &r.halves[Candidate]
+	pair := &Pair{ID: r.ID, Void: r.given}
+	void := func(why Void, so bool) {
+		if so && (pair.Void == NotVoid || why < pair.Void) {
+			pair.Void = why
+		}
+	}
 	for side, h := range r.halves {
 		pair.Requests[side] = h.Request
-		pair.Requests[side].Bad = h.Bad || h.Cause == Server
-		pair.Void = pair.Void || h.Cause == Client
+		pair.Requests[side].Bad = h.Bad || h.Fault
+		void(h.Void, h.Void != NotVoid)
+		// A request that failed has no latencies. It is as late as one that did not fail would be: void pairs have their share of the bad requests.
+		first := cmp.Or(h.soonest(), r.halves[1-side].soonest())
+		void(VoidLate, first > 0 && float64(h.Late) > maxLate*float64(first))
 	}
-	if base, cand := r.halves[Baseline].Ready, r.halves[Candidate].Ready; r.gap > 0 && !base.IsZero() && !cand.IsZero() {
-		drift := base.Sub(cand).Abs()
-		pair.Void = pair.Void || float64(drift) > mostDrift*float64(r.gap)
+	void(VoidTraceChanged, r.Trace < trace)
+	// Where a side has failed, the other one goes on alone, at its own instants.
+	if r.due == [2]bool{true, true} && !base.Fault && !cand.Fault {
+		void(VoidApart, r.at[0].Sub(r.at[1]).Abs() > sameInstant && r.planned[0].Sub(r.planned[1]).Abs() > sameInstant)
+	}
+	if r.gap > 0 && !base.Ready.IsZero() && !cand.Ready.IsZero() {
+		void(VoidApart, float64(base.Ready.Sub(cand.Ready).Abs()) > maxDrift*float64(r.gap))
 	}
 	return pair
+}
+
+// An instant is a row's place in a heap.
+type instant struct {
+	at  time.Time
+	row *row
+}
+
+// Instants are a heap with the earliest one first.
+type instants []instant
+
+func (h instants) Len() int           { return len(h) }
+func (h instants) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h instants) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+
+// Push and Pop are heap.Interface's.
+func (h *instants) Push(x any) { *h = append(*h, x.(instant)) }
+
+func (h *instants) Pop() any {
+	last := len(*h) - 1
+	it := (*h)[last]
+	(*h)[last] = instant{}
+	*h = (*h)[:last]
+	return it
 }

@@ -8,61 +8,103 @@ import (
 )
 
 // A Snapshot is the evidence of a comparison between two blocks. It has neither the pairs of the open block nor what is queued: whoever goes on
-// from it loses one block. As JSON it is below 64 KiB.
+// from it loses one block. It has no instant of this process either, whose answers have ended for whoever goes on. As JSON it is below 96 KiB.
 type Snapshot struct {
 	Options Options           `json:"options"`
 	Pairs   Pairs             `json:"pairs"`
 	Blocks  int64             `json:"blocks"`
 	Lasted  time.Duration     `json:"lasted_ns"` // all blocks
-	Free    time.Time         `json:"free"`      // when the block before had its last answer
 	Failed  string            `json:"failed"`    // metric; "": none
+	After   time.Duration     `json:"failed_after_ns"`
 	Skipped map[Skip]int64    `json:"skipped"`
 	Tail    []byte            `json:"tail"`  // counts
 	Tests   []TestSnapshot    `json:"tests"` // in the mode verdict, one for each metric
 	Watch   []WatchedSnapshot `json:"watch"` // in the mode watch, one for each metric
-	Totals  Totals            `json:"totals"`
+	Answers AnswersSnapshot   `json:"answers"`
+	Sight   SightSnapshot     `json:"sight"`
+	Overall [E2E + 1][]byte   `json:"overall"` // counts of the ratios of all pairs, by latency
+	ToWarm  time.Duration     `json:"to_warm_ns"`
+	Looks   *LooksSnapshot    `json:"looks,omitempty"` // in the mode verdict
+}
+
+// A SightSnapshot is what a comparison has seen of latencies since their evidence began.
+type SightSnapshot struct {
+	Unseen Sight         `json:"unseen"`
+	Seen   Sight         `json:"seen"`
+	Useful int64         `json:"useful"` // blocks
+	Took   time.Duration `json:"took_ns"`
+	Begun  time.Duration `json:"begun_ns"`  // before the open block
+	Missed time.Duration `json:"missed_ns"` // likewise, since the latest useful block
+}
+
+// A RestartsSnapshot is evidence over restarts of an engine, without that since the latest one.
+type RestartsSnapshot struct {
+	Count int64   `json:"count"`
+	Past  float64 `json:"past_log10"`
 }
 
 // A TestSnapshot is the evidence about a metric.
 type TestSnapshot struct {
-	Metric     string     `json:"metric"`
-	Above      int64      `json:"above"` // blocks
-	At         int64      `json:"at"`
-	Below      int64      `json:"below"`
-	Passed     bool       `json:"passed"`
-	Neighbours neighbours `json:"neighbours"`
-	All        Tally      `json:"all"` // requests of a share
+	Metric    string    `json:"metric"`
+	Above     int64     `json:"above"` // blocks
+	At        int64     `json:"at"`
+	Below     int64     `json:"below"`
+	Passed    bool      `json:"passed"`
+	Neighbors neighbors `json:"neighbours"`
+	All       Tally     `json:"all"`    // requests of a share
+	Before    Tally     `json:"before"` // those before the latest restart of an engine
+	Blocks    int64     `json:"blocks"` // of a share
+	Excess    excess    `json:"excess"`
+
+	Worse      RestartsSnapshot `json:"worse"`
+	Better     RestartsSnapshot `json:"better"`
+	Outage     [2]int64         `json:"outage"` // bits of bad: ones, and all
+	Open       Span             `json:"open"`   // the long block of a share
+	OpenBlocks int              `json:"open_blocks"`
+	Changed    time.Time        `json:"changed"` // the ratio of a latency
 
 	Cells []byte `json:"cells"` // counts of a latency's values by cell of its interval
 	Lower int    `json:"lower"` // bounds of the interval, as cells
 	Upper int    `json:"upper"`
+
+	Course []byte `json:"course"` // latest values of a latency
 }
 
 // A WatchedSnapshot is the state of a metric of a watch.
 type WatchedSnapshot struct {
-	Metric     string     `json:"metric"`
-	Direction  Direction  `json:"direction"`
-	Since      time.Time  `json:"since"`
-	Found      time.Time  `json:"found"`
-	Changes    []int64    `json:"changes"` // by direction
-	Up         []bettor   `json:"up"`
-	Down       []bettor   `json:"down"`
-	Back       []bettor   `json:"back"`
-	Open       Span       `json:"open"`
-	Values     []float64  `json:"values"`  // of a latency's recent blocks, in order
-	Tallies    []Tally    `json:"tallies"` // of a share's
-	Neighbours neighbours `json:"neighbours"`
+	Metric    string    `json:"metric"`
+	Direction Direction `json:"direction"`
+	Since     time.Time `json:"since"`
+	Found     time.Time `json:"found"`
+	Changes   []int64   `json:"changes"` // by direction
+	Up        []bettor  `json:"up"`
+	Down      []bettor  `json:"down"`
+	Back      []bettor  `json:"back"`
+	Open      Span      `json:"open"`
+	Values    []float64 `json:"values"`  // of a latency's recent blocks, in order
+	Tallies   []Tally   `json:"tallies"` // of a share's
+	Neighbors neighbors `json:"neighbours"`
 }
 
 // Snapshot returns the state without the open block.
 func (c *Comparison) Snapshot() Snapshot {
 	s := Snapshot{
-		Options: c.options, Pairs: c.block.without(c.pairs), Blocks: c.ended, Lasted: c.lasted, Free: c.free, Skipped: maps.Clone(c.skipped),
-		Tail: packed(c.tail.counts[:]), Totals: c.totals.clone(),
+		Options: c.options, Pairs: c.pairs.Less(c.block.Pairs), Blocks: c.ended, Lasted: c.lasted, Skipped: maps.Clone(c.skipped),
+		Tail: packed(slices.Concat(c.tail.counts[0][:], c.tail.counts[1][:])), Answers: c.answers.snapshot(),
+		Sight: c.sight.snapshot(c.opened), ToWarm: c.toWarm,
 	}
-	s.Totals.Pairs = c.block.without(c.totals.Pairs)
+	if !c.warm.IsZero() {
+		s.ToWarm = max(0, c.warm.Sub(c.last))
+	}
+	if c.looks != nil {
+		looks := c.looks.snapshot(c.last)
+		s.Looks = &looks
+	}
+	for m := range c.overall {
+		s.Overall[m] = packed(c.overall[m].counts[:])
+	}
 	if c.failed >= 0 {
-		s.Failed = c.failed.String()
+		s.Failed, s.After = c.failed.String(), c.after
 	}
 	for m := range Metrics {
 		if c.watch != nil {
@@ -74,28 +116,40 @@ func (c *Comparison) Snapshot() Snapshot {
 	return s
 }
 
-// without returns the pairs that are not in the block.
-func (b *block) without(all Pairs) Pairs {
-	return Pairs{all.Judged - int64(b.judged()), all.Void - int64(b.void)}
+// snapshot returns what has been seen before the open block.
+func (s *sight) snapshot(opened time.Time) SightSnapshot {
+	before := func(at time.Time) time.Duration {
+		if at.IsZero() {
+			return 0
+		}
+		return max(0, opened.Sub(at))
+	}
+	return SightSnapshot{s.unseen, s.seen, s.useful, s.took, max(s.begun, before(s.begin)), max(s.missed, before(s.since))}
 }
 
 func (t *test) snapshot() TestSnapshot {
 	s := TestSnapshot{
-		Metric: t.metric.String(), Above: t.worse.Ones, Below: t.better.Ones, Passed: t.passed, Neighbours: t.neighbours.clone(),
-		At: t.ties, All: t.all,
+		Metric: t.metric.String(), Above: t.worse.Ones, Below: t.better.Ones, Passed: t.passed, Neighbors: t.neighbors.clone(),
+		At: t.ties, All: t.all, Before: t.before, Blocks: t.blocks, Excess: t.excess, Changed: t.changed.Round(0),
+		Worse: RestartsSnapshot{t.worse.Count, t.worse.past}, Better: RestartsSnapshot{t.better.Count, t.better.past},
+	}
+	s.Outage = [2]int64{t.outage.Ones, t.outage.Bits}
+	if t.long != nil {
+		s.Open, s.OpenBlocks = t.long.open, t.long.blocks
 	}
 	if t.metric.IsLatency() {
 		s.At = t.worse.Bits - s.Above - s.Below
 		s.Cells, s.Lower, s.Upper = packed(t.ratio.counts[:]), t.ratio.lowerCell, t.ratio.upperCell
+		s.Course = t.course.packed()
 	}
 	return s
 }
 
 func (w *watched) snapshot() WatchedSnapshot {
 	s := WatchedSnapshot{
-		Metric: w.metric.String(), Direction: w.direction, Since: w.since, Found: w.found, Changes: slices.Clone(w.changes[:]),
+		Metric: w.metric.String(), Direction: w.direction, Since: w.since.Round(0), Found: later(w.since.Round(0), w.found.Round(0)), Changes: slices.Clone(w.changes[:]),
 		Up: slices.Clone(w.up.bettors[:]), Down: slices.Clone(w.down.bettors[:]), Back: slices.Clone(w.back.bettors[:]),
-		Open: w.open, Neighbours: w.neighbours.clone(),
+		Open: w.open, Neighbors: w.neighbors.clone(),
 	}
 	for i := range w.recent.blocks {
 		place := (w.recent.next - w.recent.blocks + i + recentBlocks) % recentBlocks
@@ -133,7 +187,7 @@ func unpack(counts []int64, b []byte) (sum int64, ok bool) {
 		}
 		count, m := binary.Uvarint(b[n:])
 		place += zeros
-		if m <= 0 || count == 0 || count > mostPacked || place >= uint64(len(counts)) {
+		if m <= 0 || count == 0 || count > maxPacked || place >= uint64(len(counts)) {
 			return 0, false
 		}
 		counts[place] = int64(count)
@@ -144,5 +198,5 @@ func unpack(counts []int64, b []byte) (sum int64, ok bool) {
 	return sum, true
 }
 
-// mostPacked bounds a count, so that no sum overflows. A tail halves its counts before.
-const mostPacked = 1 << 41
+// maxPacked bounds a count, so that no sum overflows. A tail halves its counts before.
+const maxPacked = 1 << 41

@@ -3,22 +3,73 @@ package canary
 import (
 	"maps"
 	"slices"
+	"sync"
 )
 
-// Totals are counters that no restart of the comparison sets back.
+// Counters count what all comparisons of one name have added in this process: over epochs, and over reloads that put one comparison in the place of
+// another. So they never fall, also while both add. They are no evidence: no snapshot has them. They are safe for concurrent use.
+type Counters struct {
+	mu     sync.Mutex
+	totals Totals
+}
+
+// NewCounters returns counters at 0.
+func NewCounters() *Counters { return &Counters{totals: newTotals()} }
+
+// Totals returns the present counts; those of no counters are 0.
+func (c *Counters) Totals() Totals {
+	if c == nil {
+		return newTotals()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.totals.clone()
+}
+
+// Account returns the present account.
+func (c *Counters) Account() Account {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.totals.Account
+}
+
+func (c *Counters) count(add func(*Totals)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	add(&c.totals)
+}
+
+// Totals are the counts of Counters.
 type Totals struct {
-	Pairs   Pairs          `json:"pairs"`
-	Skipped map[Skip]int64 `json:"skipped"` // blocks without bits for latencies
-	Metrics []MetricTotals `json:"metrics"` // by Metric
+	Account
+	Skipped map[Skip]int64 // blocks without bits for latencies
+	Metrics []MetricTotals // by Metric
+	Answers AnswerTotals
+}
+
+// An Account says what has become of all rows of a comparison. Pairs that were due are the judged ones, the void ones and those that are open.
+type Account struct {
+	Due      int64 // pairs of which a row came due on either side
+	Pairs    Pairs
+	Requests [2]Requests // of each side
+}
+
+// Open is the number of pairs that have not ended.
+func (a *Account) Open() int64 { return a.Due - a.Pairs.Judged - a.Pairs.Void }
+
+// Requests are the rows that came due on a side and have ended there.
+type Requests struct {
+	Sent   int64 `json:"sent"` // written: the server may have them in its log
+	Unsent int64 `json:"not_sent"`
 }
 
 // MetricTotals are those of a metric.
 type MetricTotals struct {
 	// Blocks by value: against the tolerance of a latency, and against 0 for the difference of a share.
-	Above   int64               `json:"above"`
-	At      int64               `json:"at"`
-	Below   int64               `json:"below"`
-	Changes map[Direction]int64 `json:"changes"` // of a watch
+	Above   int64
+	At      int64
+	Below   int64
+	Changes map[Direction]int64 // of a watch
 }
 
 func newTotals() Totals {

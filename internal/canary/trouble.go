@@ -37,7 +37,7 @@ const behindTimes = 10
 
 // observe adds a pair. A void one says nothing.
 func (c *Comparison) observe(p *Pair, queued [2]bool) {
-	if p.Void {
+	if p.Void != NotVoid {
 		return
 	}
 	var silent [2]bool

@@ -46,8 +46,13 @@ func (w *Watch) Latency(m Metric, value float64, begin, end time.Time) Direction
 
 // Share adds the requests of a block, by side, among its pairs. It returns the change that the block reveals; "": none.
 func (w *Watch) Share(m Metric, counts [2]int, pairs int, begin, end time.Time) Direction {
-	tally := Tally{Baseline: int64(counts[Baseline]), Candidate: int64(counts[Candidate]), Pairs: int64(pairs)}
-	return w.metrics[m].share(Span{Begin: begin.Round(0).UTC(), Tally: tally}, end.Round(0).UTC())
+	tally := tallyOf(counts, pairs)
+	return w.share(m, tally, tally, tally, begin, end)
+}
+
+// share adds a block with the requests that count for the question whether the candidate has more, and those for the one whether it has fewer.
+func (w *Watch) share(m Metric, all, more, fewer Tally, begin, end time.Time) Direction {
+	return w.metrics[m].share(Span{Begin: begin.Round(0).UTC(), Tally: all}, more, fewer, end.Round(0).UTC())
 }
 
 // States returns the state of each metric.
@@ -63,6 +68,7 @@ func (w *Watch) States() []WatchState {
 type watched struct {
 	metric       Metric
 	threshold    float64   // ln(1 + tolerance) of a latency; the tolerance of a share
+	wander       float64   // of a latency, and of the share queued
 	direction    Direction // "": normal
 	since, found time.Time // of the last change
 	changes      [3]int64  // by Directions
@@ -70,11 +76,11 @@ type watched struct {
 	up, down, back Detector // while the metric is normal, the first two run, after a change the third
 	open           Span     // blocks of a share that make the next bit of back
 	recent         recent
-	neighbours     neighbours
+	neighbors      neighbors
 }
 
 func newWatched(o Options, m Metric) watched {
-	w := watched{metric: m, threshold: o.threshold(m), neighbours: newNeighbours()}
+	w := watched{metric: m, threshold: o.threshold(m), wander: o.Wander, neighbors: newNeighbors()}
 	bound := WatchBound(2*int(metrics), o.MinTime)
 	w.up, w.down, w.back = *NewDetector(bound), *NewDetector(bound), *NewDetector(bound)
 	return w
@@ -86,7 +92,7 @@ func (w *watched) latency(value float64, begin, end time.Time) Direction {
 		return ""
 	}
 	w.recent.addValue(value)
-	w.neighbours.add(value)
+	w.neighbors.add(value)
 	block := Span{Begin: begin}
 	switch w.direction {
 	case Slower:
@@ -94,21 +100,21 @@ func (w *watched) latency(value float64, begin, end time.Time) Direction {
 	case Faster:
 		return w.feed(&w.back, value > -w.threshold, block, Back, end)
 	}
-	return w.feedBoth(value > w.threshold, value < -w.threshold, block, end)
+	beyond := w.threshold + w.wander
+	return w.feedBoth(value > beyond, value < -beyond, block, block, end)
 }
 
 // share adds a block. A tie gives no bit while the metric is normal.
-func (w *watched) share(block Span, end time.Time) Direction {
+func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction {
 	excess := block.excess()
 	w.recent.addTally(block.Tally)
-	w.neighbours.add(excess)
+	w.neighbors.add(excess)
 	if w.direction == "" {
-		if excess == 0 {
-			w.up.skip(block.Tally)
-			w.down.skip(block.Tally)
-			return ""
+		least := 0.0
+		if w.metric == Queued {
+			least = w.threshold + w.wander
 		}
-		return w.feedBoth(excess > 0, excess < 0, block, end)
+		return w.feedBoth(more.excess() > least, fewer.excess() < -least, Span{block.Begin, more}, Span{block.Begin, fewer}, end)
 	}
 	// Most single blocks have no such request at all, even where the share is above its tolerance. So blocks are put together until a share at its
 	// tolerance has one on average. Then fewer are no more likely than not.
@@ -123,11 +129,11 @@ func (w *watched) share(block Span, end time.Time) Direction {
 	return w.feed(&w.back, w.within(block.excess()), block, Back, end)
 }
 
-// mostOpenPairs bounds the blocks that are put together, for tolerances near 0.
-const mostOpenPairs = 10_000
+// maxOpenPairs bounds the blocks that are put together, for tolerances near 0.
+const maxOpenPairs = 10_000
 
 func (w *watched) enough() bool {
-	return float64(w.open.Pairs)*w.threshold >= 1 || w.open.Pairs >= mostOpenPairs
+	return float64(w.open.Pairs)*w.threshold >= 1 || w.open.Pairs >= maxOpenPairs
 }
 
 // within says whether a share is no longer beyond its tolerance in the direction of the state.
@@ -138,19 +144,25 @@ func (w *watched) within(excess float64) bool {
 	return excess < w.threshold
 }
 
-func (w *watched) feedBoth(up, down bool, block Span, end time.Time) Direction {
+// feedBoth gives both detectors of a normal metric their bits. A block of a share with as many requests on both sides gives none.
+func (w *watched) feedBoth(up, down bool, above, below Span, end time.Time) Direction {
 	to := w.metric.Directions()
-	if d := w.feed(&w.up, up, block, to[0], end); d != "" {
-		return d
+	for i, d := range []*Detector{&w.up, &w.down} {
+		one, block := [...]bool{up, down}[i], [...]Span{above, below}[i]
+		if !w.metric.IsLatency() && block.Baseline == block.Candidate {
+			d.skip(block.Tally)
+		} else if change := w.feed(d, one, block, to[i], end); change != "" {
+			return change
+		}
 	}
-	return w.feed(&w.down, down, block, to[1], end)
+	return ""
 }
 
 // feed gives a detector a bit. An alarm changes the state, unless blocks depend on each other, or the share since the change does not bear it out.
 // The detector begins anew in any case: a change from a tolerated excess to a greater one would otherwise be averaged with the time before.
 func (w *watched) feed(d *Detector, one bool, block Span, to Direction, end time.Time) Direction {
 	since, alarm := d.Add(one, block)
-	if !alarm || w.neighbours.depend() || !w.metric.IsLatency() && !w.bearsOut(to, since.excess()) {
+	if !alarm || w.depends() || !w.metric.IsLatency() && !w.bearsOut(to, since.excess()) {
 		return ""
 	}
 	w.up.reset()
@@ -164,6 +176,11 @@ func (w *watched) feed(d *Detector, one bool, block Span, to Direction, end time
 		w.direction = ""
 	}
 	return to
+}
+
+// depends is as that of a test.
+func (w *watched) depends() bool {
+	return !(w.metric.IsLatency() && w.wander > 0) && w.neighbors.depend()
 }
 
 func (w *watched) bearsOut(to Direction, excess float64) bool {
@@ -190,8 +207,8 @@ type WatchState struct {
 	Blocks      int     // the latest ones, at most 60, of which the next two figures are
 	Ratio       float64 // of a latency: candidate ÷ baseline, as a median; NaN: unknown
 	Excess      float64 // of a share: the candidate's less the baseline's
-	Correlation float64 // of neighbours among the latest 500 blocks; NaN: below 50
-	Dependent   bool    // neighbouring blocks are too much alike to be evidence: alarms are withheld
+	Correlation float64 // of neighbors among the latest 500 blocks; NaN: below 50
+	Dependent   bool    // neighboring blocks are too much alike to be evidence: alarms are withheld
 }
 
 // Progress says how near a detector is to its alarm.
@@ -204,7 +221,7 @@ func (w *watched) state() WatchState {
 	s := WatchState{
 		Metric: w.metric, Direction: w.direction, Since: w.since, Found: w.found, Changes: make(map[Direction]int64, len(w.changes)),
 		BoundLog10: math.Log10(w.back.bound), Blocks: w.recent.blocks, Ratio: math.NaN(),
-		Correlation: w.neighbours.correlation(), Dependent: w.neighbours.depend(),
+		Correlation: w.neighbors.correlation(), Dependent: w.depends(),
 	}
 	to := w.metric.Directions()
 	for i, d := range to {

@@ -14,7 +14,7 @@ func TestTicks(t *testing.T) {
 	f := func(a Axis, lo, hi float64, round bool, want string) {
 		t.Helper()
 		var texts []string
-		for _, tick := range ticksOf(a, scaleOf(a, lo, hi, round)) {
+		for _, tick := range ticksOf(a, scaleOf(a, []float64{lo, hi}, round)) {
 			texts = append(texts, tick.Text)
 		}
 		if got := strings.Join(texts, ", "); got != want {
@@ -45,7 +45,7 @@ func TestScales(t *testing.T) {
 		hi := lo + math.Exp(40*random.Float64()-20)
 		a := Axis{Log: random.IntN(2) == 0 && lo > 0, Unit: []string{"", "ms", "s", "%"}[random.IntN(4)]}
 		a.Zero, a.Whole = random.IntN(2) == 0, random.IntN(2) == 0
-		s := scaleOf(a, lo, hi, random.IntN(2) == 0)
+		s := scaleOf(a, []float64{lo, hi}, random.IntN(2) == 0)
 		if n := len(s.ticks); n > 40 {
 			t.Fatalf("%v to %v: %d ticks", lo, hi, n)
 		}

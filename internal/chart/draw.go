@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 )
@@ -101,16 +100,15 @@ func (p Plot) Draw(id string) Picture {
 
 // scales fits the axes to all values drawn.
 func (p Plot) scales() (x, y scale) {
-	xs, ys := newExtent(p.X), newExtent(p.Y)
+	var xs, ys []float64
 	var stack []float64
 	for _, s := range p.Series {
-		xs.include(s.X...)
-		interval := ys
-		if len(p.Y.Names) > 0 {
-			interval = xs
+		xs = append(xs, s.X...)
+		if s.Kind == Area {
+			ys = append(ys, s.Low...)
+		} else {
+			xs = slices.Concat(xs, s.Low, s.High)
 		}
-		interval.include(s.Low...)
-		interval.include(s.High...)
 		values := slices.Clone(s.Y)
 		for i, v := range values {
 			if s.Kind == Bars && p.Y.valid(v) {
@@ -119,34 +117,18 @@ func (p Plot) scales() (x, y scale) {
 				values[i] = stack[i]
 			}
 		}
-		ys.include(values...)
+		ys = append(ys, values...)
 	}
 	for _, m := range p.Marks {
 		if m.X {
-			xs.include(m.At)
+			xs = append(xs, m.At)
 		} else {
-			ys.include(m.At)
+			ys = append(ys, m.At)
 		}
 	}
 	ya := p.Y
 	ya.Zero = true
-	return scaleOf(p.X, xs.lo, xs.hi, p.Free()), scaleOf(ya, ys.lo, ys.hi, true)
-}
-
-// An extent is the minimum and maximum of an axis.
-type extent struct {
-	axis   Axis
-	lo, hi float64
-}
-
-func newExtent(a Axis) *extent { return &extent{a, math.Inf(1), math.Inf(-1)} }
-
-func (e *extent) include(values ...float64) {
-	for _, v := range values {
-		if e.axis.valid(v) {
-			e.lo, e.hi = min(e.lo, v), max(e.hi, v)
-		}
-	}
+	return scaleOf(p.X, xs, p.Free()), scaleOf(ya, ys, true)
 }
 
 func (c *Picture) ticks() {
@@ -195,3 +177,36 @@ func apart(ticks []tick) (kept []tick) {
 type Place float64
 
 func (p Place) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 2, 64) + "%" }
+
+// Grid returns the path of the grid lines of an axis.
+func (c Picture) Grid() string {
+	d := pen{}
+	for _, v := range c.YS.ticks {
+		if at := c.YS.at(v); at > 1 {
+			d.put("M", 0, at)
+			d.WriteString("h1000")
+		}
+	}
+	for i := range c.Y.Names {
+		d.put("M", 0, c.YS.at(float64(i)))
+		d.WriteString("h1000")
+	}
+	if c.read() {
+		for _, v := range c.XS.ticks {
+			d.put("M", c.XS.at(v), 0)
+			d.WriteString("v-1000")
+		}
+	}
+	return d.String()
+}
+
+// read reports whether the picture shows points, whose places are read on both axes.
+func (c Picture) read() bool { return c.Free() || c.Cloud != nil }
+
+// Height returns the height of a picture with a name for each line, or "" for other pictures.
+func (c Picture) Height() string {
+	if len(c.Y.Names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%drem", 2+3*len(c.Y.Names)/2)
+}

@@ -28,10 +28,10 @@ func Histogram(title string, x Axis, values []float64) Plot {
 		Title: title, X: x, Y: Axis{Label: "share of values", Unit: "%"},
 		Note: fmt.Sprintf("%s values in bars of %s width.", number.Whole(d.N()), map[bool]string{true: "equal relative", false: "equal"}[x.Log]),
 	}
-	edges, counts := histogram(d, x, bins)
 	if d.N() == 0 {
 		return p
 	}
+	edges, counts := histogram(d, x, bins)
 	for i := range counts {
 		counts[i] *= 100 / float64(d.N())
 	}
@@ -44,9 +44,6 @@ func Histogram(title string, x Axis, values []float64) Plot {
 
 // histogram counts values in at most n bars of equal width on the axis. Whole numbers get bars of whole width.
 func histogram(d stats.Distribution, x Axis, n int) (edges, counts []float64) {
-	if d.N() == 0 {
-		return nil, nil
-	}
 	lo, hi := d.Min(), d.Max()
 	if x.Log { // values far below the others, or not above 0, count in the first bar
 		lo = max(lo, d.Percentile(50)/farBelow, hi/(farBelow*farBelow))

@@ -44,7 +44,7 @@ func (c *Picture) readings() []spoken {
 // shown returns the series that have a value of their own at each place.
 func (p Plot) shown() []Series {
 	return slices.DeleteFunc(slices.Clone(p.Series), func(s Series) bool {
-		return s.Kind == Points || s.Kind == Cloud || s.Kind == Area && s.Low != nil && s.Name == ""
+		return s.Kind == Points || s.Kind == Cloud || s.Kind == Area
 	})
 }
 
@@ -136,31 +136,15 @@ func (c *Picture) figures() Table {
 		return t
 	}
 	t := Table{Title: "Figures", Folded: true, Columns: []Column{{Name: c.X.Label, Text: true}}}
-	if shown := c.shown(); len(shown) > 0 {
-		for _, s := range shown {
-			t.Columns = append(t.Columns, Column{Name: cmp.Or(s.Name, c.Y.Label)})
-		}
-		for _, row := range c.rows(20) {
-			cells := []string{row.name}
-			for _, v := range row.values {
-				cells = append(cells, number.Value(v, c.Y.Unit))
-			}
-			t.Rows = append(t.Rows, cells)
-		}
-		return t
+	for _, s := range c.shown() {
+		t.Columns = append(t.Columns, Column{Name: cmp.Or(s.Name, c.Y.Label)})
 	}
-	t.Columns = []Column{{Name: "", Text: true}, {Name: c.X.Label}, {Name: c.Y.Label}}
-	for _, s := range c.Series {
-		if s.Kind != Points {
-			continue
+	for _, row := range c.rows(20) {
+		cells := []string{row.name}
+		for _, v := range row.values {
+			cells = append(cells, number.Value(v, c.Y.Unit))
 		}
-		for i := range min(len(s.X), len(s.Y)) {
-			name := s.Name
-			if i < len(s.Text) {
-				name = s.Text[i]
-			}
-			t.Rows = append(t.Rows, []string{name, number.Value(s.X[i], c.X.Unit), number.Value(s.Y[i], c.Y.Unit)})
-		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }

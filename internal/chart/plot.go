@@ -4,6 +4,7 @@ package chart
 import (
 	"math"
 	"slices"
+	"strings"
 )
 
 // A Table is a table with a heading for each column.
@@ -37,6 +38,16 @@ type Column struct {
 	Text bool
 }
 
+// Columns returns the columns of these names. The first, and those whose name begins with <, are left-aligned.
+func Columns(names ...string) []Column {
+	columns := make([]Column, len(names))
+	for i, name := range names {
+		name, text := strings.CutPrefix(name, "<")
+		columns[i] = Column{name, text || i == 0}
+	}
+	return columns
+}
+
 // A Plot is one picture. It leaves out points that an axis cannot show: a coordinate is not finite, or not positive on
 // a logarithmic axis.
 type Plot struct {
@@ -45,7 +56,7 @@ type Plot struct {
 	X, Y   Axis
 	Series []Series
 	Marks  []Mark
-	Table  *Table // the figures behind the picture; nil: computed from the series
+	Table  *Table // the figures behind the picture; nil: computed from the series but Points and Cloud
 	Wide   bool   // takes the whole width of the page instead of half
 }
 
@@ -68,11 +79,11 @@ type Series struct {
 	Name string // shown at the end of the line; "" for a single series
 	Kind Kind
 	X, Y []float64
-	Low  []float64 // of Area: the lower edge, nil: 0; of Points: the low end of an interval, of X if the y axis has Names
-	High []float64
-	Text []string // of Points: a name for each
-	Soft bool     // in the background: a frame for the others
-	Ramp int      // not 0: a weaker shade of the first series' color, for p50, p90, p99 of one quantity
+	Low  []float64 // of Area: the lower edge; of Points, if the y axis has Names: the low end of an interval of X
+	High []float64 // the high end of that interval
+	Text []string  // of Points: a name for each
+	Soft bool      // in the background: a frame for the others
+	Ramp int       // not 0: a weaker shade of the first series' color, for p50, p90, p99 of one quantity
 }
 
 // Add appends a point.
@@ -101,4 +112,20 @@ type Mark struct {
 // valid reports whether an axis can show a value.
 func (a Axis) valid(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
+}
+
+// Free reports whether there are points. Points may reach over the edge and need room around them.
+func (p Plot) Free() bool {
+	return slices.ContainsFunc(p.Series, func(s Series) bool { return s.Kind == Points })
+}
+
+// Name returns the label with the unit, unless each tick has it.
+func (a Axis) Name() string {
+	switch {
+	case a.Unit == "ms" || a.Unit == "s" || a.Unit == "%" || a.Unit == "":
+		return a.Label
+	case a.Label == "" || strings.HasPrefix(a.Unit, a.Label):
+		return a.Unit
+	}
+	return a.Label + ", " + a.Unit
 }

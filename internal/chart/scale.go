@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 
 	"replayd/internal/number"
 )
@@ -30,20 +31,20 @@ func (s scale) value(at float64) float64 {
 	return s.lo + (s.hi-s.lo)*at/1000
 }
 
-// mostTicks caps the ticks of an axis.
-const mostTicks = 40
+// maxTicks caps the ticks of an axis.
+const maxTicks = 40
 
-// scaleOf returns the scale of an axis for values between lo and hi. With round it ends at ticks, as y axes do.
-func scaleOf(a Axis, lo, hi float64, round bool) scale {
+// scaleOf returns the scale of an axis for values. With round it ends at ticks, as y axes do.
+func scaleOf(a Axis, values []float64, round bool) scale {
 	if n := len(a.Names); n > 0 {
 		return scale{lo: -0.6, hi: float64(n) - 0.4}
 	}
-	given := a.Ends != [2]float64{}
+	values = slices.DeleteFunc(values, func(v float64) bool { return !a.valid(v) })
+	lo, hi, given := 0.0, 1.0, a.Ends != [2]float64{}
 	if given {
 		lo, hi = a.Ends[0], a.Ends[1]
-	}
-	if lo > hi { // no value at all
-		lo, hi = 0, 1
+	} else if len(values) > 0 {
+		lo, hi = slices.Min(values), slices.Max(values)
 	}
 	if a.Ticks != nil {
 		return scaleAt(a, lo, hi)
@@ -73,7 +74,7 @@ func scaleOf(a Axis, lo, hi float64, round bool) scale {
 		lo, hi = step*math.Floor(lo/step+1e-9), step*math.Ceil(hi/step-1e-9)
 	}
 	s := scale{lo: lo, hi: hi, step: step}
-	for from, i := math.Ceil(lo/step-1e-9), 0.0; (from+i)*step <= hi+1e-9*step && i < mostTicks; i++ {
+	for from, i := math.Ceil(lo/step-1e-9), 0.0; (from+i)*step <= hi+1e-9*step && i < maxTicks; i++ {
 		s.ticks = append(s.ticks, (from+i)*step)
 	}
 	return s
@@ -90,14 +91,14 @@ func scaleAt(a Axis, lo, hi float64) scale {
 	return s
 }
 
-// times lists the steps of a time axis from one minute up, in seconds.
-var times = []float64{60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400}
+// times lists the steps of a time axis from 10 s up, in seconds.
+var times = []float64{10, 15, 20, 30, 60, 120, 300, 600, 900, 1200, 1800, 3600, 7200, 10800, 14400, 21600, 43200, 86400}
 
 // NiceStep rounds a step up to 1, 2 or 5 times a power of ten, or to a round time.
 func NiceStep(step float64, unit string) float64 {
 	second := map[string]float64{"s": 1, "ms": 1000}[unit]
 	if second > 0 && step > 5*second {
-		for _, round := range append([]float64{10, 15, 20, 30}, times...) {
+		for _, round := range times {
 			if round*second >= step*0.999 {
 				return round * second
 			}
@@ -111,9 +112,6 @@ func NiceStep(step float64, unit string) float64 {
 func logScale(lo, hi float64, given bool) scale {
 	if !(lo > 0) {
 		lo = hi / 1000
-	}
-	if !(hi > 0) {
-		lo, hi = 1, 10
 	}
 	s := scale{lo: lo, hi: hi, log: true}
 	if !given {

@@ -70,10 +70,7 @@ func (c *Picture) bars(s Series, class string, base []float64) {
 		if gap := (right - left) * 0.06; len(c.X.Names) == 0 && len(s.Y) <= 100 {
 			left, right = left+gap, right-gap
 		}
-		bottom := 0.0
-		if !c.YS.log || base[i] > 0 {
-			bottom = max(0, c.YS.at(base[i]))
-		}
+		bottom := max(0, c.YS.at(base[i]))
 		base[i] += v
 		top := c.YS.at(base[i])
 		d.put("M", left, bottom)
@@ -88,19 +85,13 @@ func (c *Picture) bars(s Series, class string, base []float64) {
 // area fills the space between two lines, with a gap where one of them is unknown.
 func (c *Picture) area(s Series, class string) {
 	d := pen{}
-	low := func(i int) float64 {
-		if len(s.Low) == 0 {
-			return 0
-		}
-		return max(0, c.YS.at(s.Low[i]))
-	}
 	var piece []int
 	flush := func() {
 		for k, i := range piece {
 			d.put(map[bool]string{true: "M", false: "L"}[k == 0], c.XS.at(s.X[i]), c.YS.at(s.Y[i]))
 		}
 		for k := len(piece) - 1; k >= 0; k-- {
-			d.put("L", c.XS.at(s.X[piece[k]]), low(piece[k]))
+			d.put("L", c.XS.at(s.X[piece[k]]), max(0, c.YS.at(s.Low[piece[k]])))
 		}
 		if len(piece) > 0 {
 			d.WriteByte('z')
@@ -108,7 +99,7 @@ func (c *Picture) area(s Series, class string) {
 		piece = piece[:0]
 	}
 	for i := range min(len(s.X), len(s.Y)) {
-		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) || len(s.Low) > 0 && (i >= len(s.Low) || !c.Y.valid(s.Low[i])) {
+		if !c.X.valid(s.X[i]) || !c.Y.valid(s.Y[i]) || !c.Y.valid(s.Low[i]) {
 			flush()
 			continue
 		}
@@ -131,14 +122,9 @@ func (c *Picture) points(s Series, class string) {
 		x, y := c.XS.at(s.X[i]), c.YS.at(s.Y[i])
 		d.put("M", x, y)
 		d.WriteString("h0")
-		if i < len(s.Low) && i < len(s.High) && c.Y.valid(s.Low[i]) && c.Y.valid(s.High[i]) {
-			if len(c.Y.Names) > 0 {
-				whiskers.put("M", c.XS.at(s.Low[i]), y)
-				whiskers.put("L", c.XS.at(s.High[i]), y)
-			} else {
-				whiskers.put("M", x, c.YS.at(s.Low[i]))
-				whiskers.put("L", x, c.YS.at(s.High[i]))
-			}
+		if len(c.Y.Names) > 0 {
+			whiskers.put("M", c.XS.at(s.Low[i]), y)
+			whiskers.put("L", c.XS.at(s.High[i]), y)
 		}
 		if i < len(s.Text) && s.Text[i] != "" {
 			c.Dots = append(c.Dots, label{X: Place(x), Y: Place(y), Class: class, Text: s.Text[i]})

@@ -11,7 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"replayd/internal/config"
+	"replayd/internal/replay"
+	"replayd/internal/scalar"
+	"replayd/internal/schedule"
 )
 
 // ordered evaluates a command line as run does.
@@ -23,7 +25,7 @@ func ordered(t *testing.T, line string) (Order, error) {
 	if err := c.ParseFlags(InWords(words(line))); err != nil {
 		return Order{}, err
 	}
-	return o.Order(c.Flags().Args(), c.Flags())
+	return o.Order(c.Flags().Args())
 }
 
 // words splits a line at blanks outside double quotes.
@@ -86,8 +88,8 @@ func TestSpellingDecidesDefaults(t *testing.T) {
 		}
 		target, l := r.Config.Targets[0], r.Config.Workloads[0]
 		got := want{
-			r.Who, target.URL, target.Stream, l.Arrival, l.Lanes, l.Prompt.Salt, time.Duration(l.MaxWait), time.Duration(target.Timeouts.Total),
-			r.Table, r.Artifacts, l.Rows, time.Duration(l.Duration),
+			r.Who, target.URL, target.Stream, string(l.Arrival), l.Lanes, string(l.Prompt.Salt), l.MaxWait, target.Timeouts.Total,
+			r.Table, r.Artifacts, l.Rows, l.Duration,
 		}
 		if got != w {
 			t.Errorf("%s:\nwant %+v\ngot  %+v", line, w, got)
@@ -108,6 +110,13 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--user-centric-rate -2 --num-users 2":                                   "--user-centric-rate: want requests per second above 0, got -2",
 		"--isl 5 --num-sessions 4 --request-count 3":                             "--num-sessions: contradicts --request-count",
 		"--isl 5 --per-chunk-usage":                                              "--per-chunk-usage: needs streamed answers",
+		"--request-rate 2 --lanes 0":                                             "--lanes: want",
+		"--isl 5 --arrival exact":                                                `--arrival: want constant, poisson`,
+		"--isl 5 --server-metrics=":                                              "--server-metrics: want an http or https address",
+		"--isl 5 --gpu-telemetry=":                                               "--gpu-telemetry: want an http or https address",
+		"--isl 5 --slo-attainment-fraction 2":                                    "--slo-attainment-fraction: want 0 to 1, got 2",
+		"--input-file t.jsonl --synthesis-max-isl -1":                            "--synthesis-max-isl: want 1 to 16777216, or 0 for none, got -1",
+		"--isl 5 --goodput ttft:x,y":                                             "\n--goodput: want NAME:VALUE such as ttft:500ms, got \"y\"",
 		"--isl 5 --num-sessions 0":                                               "--num-sessions: want an integer from 1 to",
 		"--isl 5 --num-sessions 4 --session-turns-mean 3.5":                      "--num-sessions: needs conversations of one length",
 		"--isl 5 --num-sessions 4 --session-turns-stddev 1":                      "--num-sessions: needs conversations of one length",
@@ -128,14 +137,17 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--trace-path b.jsonl --url h:1 --port 3":                                "--host: contradicts --url",
 		"--trace-path b.jsonl --dataset-name sonnet --trace-mode benchmark":      "--dataset-name: dataset sonnet: is lines of one poem",
 		"--isl 5 --endpoint-type embeddings":                                     `--endpoint-type: want chat or completions`,
-		"--isl 5 --endpoint /v2/chat":                                            "--endpoint: want a path that ends in /v1/chat/completions",
-		"--isl 5 --input-file t.jsonl":                                           "--isl: needs synthetic requests",
-		"--isl 5 --request-cancellation-rate 120":                                "--request-cancellation-rate: want 0 to 100",
-		"--isl 5 --request-cancellation-delay 1":                                 "--request-cancellation-delay: want --request-cancellation-rate too",
-		`--isl 5 --goodput "ttfb_x:3"`:                                           "--goodput: ttfb_x: want one of",
-		`--isl 5 --goodput "time_to_first_token:-3"`:                             "--goodput: time_to_first_token: want a time from 0 to",
-		"--isl 5 --synthesis-speedup-ratio 2":                                    "--synthesis-*: want --input-file too",
-		"t.jsonl --synthesis-prompt-len-multiplier -1":                           "--synthesis-prompt-len-multiplier: want a number above 0",
+		"--isl 5 --endpoint /v1/completions --endpoint-type chat": "--endpoint: ends in /completions, " +
+			"which is api completions, and api is chat",
+		"--isl 5 --endpoint /x --endpoint-path /y":     "--endpoint: want only one of it and --endpoint-path",
+		"--isl 5 --api chat --endpoint-type chat":      "--endpoint-type: want only one of it and --api",
+		"--isl 5 --input-file t.jsonl":                 "--isl: needs synthetic requests",
+		"--isl 5 --request-cancellation-rate 120":      "--request-cancellation-rate: want 0 to 100",
+		"--isl 5 --request-cancellation-delay 1":       "--request-cancellation-delay: want --request-cancellation-rate too",
+		`--isl 5 --goodput "ttfb_x:3"`:                 "--goodput: ttfb_x: want one of",
+		`--isl 5 --goodput "time_to_first_token:-3"`:   "--goodput: time_to_first_token: want a time from 0 to",
+		"--isl 5 --synthesis-speedup-ratio 2":          "--synthesis-*: want --input-file too",
+		"t.jsonl --synthesis-prompt-len-multiplier -1": "--synthesis-prompt-len-multiplier: want a number above 0",
 		"--isl -5":                                            "--isl: want",
 		`--isl 5 --sequence-distribution "1,2"`:               "--sequence-distribution",
 		"t.jsonl --url h:1 --concurrency 4 --lanes 5":         "--lanes: contradicts --concurrency",
@@ -193,9 +205,11 @@ func TestInWords(t *testing.T) {
 
 func TestTypedHidesSecrets(t *testing.T) {
 	for line, want := range map[string]string{
-		"run --header Authorization:x --header=X:y --isl 5":    "replayd run --header … --header=… --isl 5",
-		"run -H A:x B:y -HC:z --isl 5":                         "replayd run -H … … -H… --isl 5",
-		"run --extra-inputs key:x top_p:1 t.jsonl --url h:1":   "replayd run --extra-inputs … … t.jsonl --url h:1",
+		"run --header Authorization:x --header=X:y --isl 5":  "replayd run --header … --header=… --isl 5",
+		"run -H A:x B:y -HC:z --isl 5":                       "replayd run -H … … -H… --isl 5",
+		"run --extra-inputs key:x top_p:1 t.jsonl --url h:1": "replayd run --extra-inputs … … t.jsonl --url h:1",
+		"run --endpoint-path /d?a=1&sig=x --url h:1?api-key=x": "replayd run --endpoint-path /d?a=1&sig=xxxxx " +
+			"--url h:1?api-key=xxxxx",
 		"run --api-key -x t.jsonl":                             "replayd run --api-key … t.jsonl",
 		"run t.jsonl --api-key=x --server-metrics a:1 b:2 --o": "replayd run t.jsonl --api-key=… --server-metrics a:1 b:2 --o",
 	} {
@@ -215,13 +229,14 @@ func TestPeersFlagsArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	w, target := r.Config.Workloads[0], r.Config.Targets[0]
-	if target.URL != "http://h:1/gw" || target.ExtraBody["ignore_eos"] != any(true) || target.ExtraBody["name"] != "abc" || w.Request.Headers["X-A"] != "b" {
+	if target.URL != "http://h:1/gw" || target.Path != "/v1/chat/completions" ||
+		target.ExtraBody["ignore_eos"] != any(true) || target.ExtraBody["name"] != "abc" || w.Request.Headers["X-A"] != "b" {
 		t.Errorf("target: got %+v %+v", target, w.Request)
 	}
-	if w.Cancel != (config.Cancel{Ratio: 0.2, After: config.Duration(500 * time.Millisecond)}) || w.Warmup.Requests != 4 || w.Prompt.Seed != 7 {
+	if w.Cancel != (replay.Cancel{Ratio: 0.2, After: 500 * time.Millisecond}) || w.Warmup.Requests != 4 || w.Prompt.Seed != 7 {
 		t.Errorf("workload: got %+v", w)
 	}
-	if s := w.Synthetic; s.InputTokens != 550 || s.Turns != 3 || s.SystemTokens != 100 || s.TurnDelay != config.Duration(250*time.Millisecond) {
+	if s := w.Synthetic; s.InputTokens != 550 || s.Turns != 3 || s.SystemTokens != 100 || s.TurnDelay != 250*time.Millisecond {
 		t.Errorf("synthetic: got %+v", s)
 	}
 	var pages []string
@@ -258,8 +273,9 @@ func TestHistoryOfMultiTurn(t *testing.T) {
 
 // TestChangedFlagsExist: pflag says of an unknown name that it was not changed, so a renamed flag would be missed silently.
 func TestChangedFlagsExist(t *testing.T) {
-	c := &cobra.Command{Use: "run"}
+	c, made := &cobra.Command{Use: "run"}, &cobra.Command{Use: "synth"}
 	NewFlags().Add(c)
+	NewSynth().Add(made)
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +287,7 @@ func TestChangedFlagsExist(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range regexp.MustCompile(`Changed\("([a-z.-]+)"\)`).FindAllStringSubmatch(string(text), -1) {
-			if n++; c.Flags().Lookup(m[1]) == nil {
+			if n++; c.Flags().Lookup(m[1]) == nil && made.Flags().Lookup(m[1]) == nil {
 				t.Errorf("%s: Changed(%q): there is no such flag", path, m[1])
 			}
 		}
@@ -296,14 +312,14 @@ func TestWarmupLanes(t *testing.T) {
 
 // With Weka's sessions, AIPerf's concurrency is a number of sessions, and its flags say where the first ones begin.
 func TestSessionsOfWeka(t *testing.T) {
-	for line, want := range map[string]config.Workload{
+	for line, want := range map[string]schedule.Pattern{
 		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5":                                  {Arrival: "sessions", AtOnce: 5},
-		"--input-file t.json --custom-dataset-type weka_trace --trajectory-start-min-ratio 0.5":                 {Arrival: "sessions", AtOnce: 1, Within: config.Within{0.5, 0.75}},
+		"--input-file t.json --custom-dataset-type weka_trace --trajectory-start-min-ratio 0.5":                 {Arrival: "sessions", AtOnce: 1, Within: scalar.Within{0.5, 0.75}},
 		"--input-file t.json --custom-dataset-type weka_trace --fixed-schedule":                                 {Arrival: "exact"},
 		"--input-file t.jsonl --custom-dataset-type mooncake_trace --concurrency 5":                             {Arrival: "concurrency"},
-		"t.json --url http://h:1 --sessions-at-once 7 --start-within 10-20%":                                    {Arrival: "sessions", AtOnce: 7, Within: config.Within{0.1, 0.2}},
+		"t.json --url http://h:1 --sessions-at-once 7 --start-within 10-20%":                                    {Arrival: "sessions", AtOnce: 7, Within: scalar.Within{0.1, 0.2}},
 		"t.json --url http://h:1 --arrival poisson --rate 0.5 --rate-of sessions":                               {Arrival: "poisson"},
-		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5 --trajectory-start-max-ratio 0.3": {Arrival: "sessions", AtOnce: 5, Within: config.Within{0.25, 0.3}},
+		"--input-file t.json --custom-dataset-type weka_trace --concurrency 5 --trajectory-start-max-ratio 0.3": {Arrival: "sessions", AtOnce: 5, Within: scalar.Within{0.25, 0.3}},
 	} {
 		r, err := ordered(t, line)
 		if err != nil {
@@ -327,13 +343,13 @@ func TestSessionsOfWeka(t *testing.T) {
 
 // AIPerf's flags change the delays between turns. A cap of 0 seconds means no delay there, and no limit here.
 func TestTurnDelays(t *testing.T) {
-	for line, want := range map[string]config.TurnDelay{
+	for line, want := range map[string]schedule.TurnDelay{
 		"--isl 5": {Scale: 1},
-		"--isl 5 --session-delay-ratio 0.5 --inter-turn-delay-cap-seconds 2.5": {Scale: 0.5, Max: config.Duration(2500 * time.Millisecond)},
+		"--isl 5 --session-delay-ratio 0.5 --inter-turn-delay-cap-seconds 2.5": {Scale: 0.5, Max: 2500 * time.Millisecond},
 		"--isl 5 --inter-turn-delay-cap-seconds 0":                             {Scale: 0},
 		"--isl 5 --ignore-trace-delays":                                        {Scale: 0},
 		"--input-file t.jsonl --fixed-schedule --ignore-trace-delays":          {Scale: 1},
-		"t.jsonl --url http://h:1 --turn-delay-scale 2 --turn-delay-max 1m":    {Scale: 2, Max: config.Duration(time.Minute)},
+		"t.jsonl --url http://h:1 --turn-delay-scale 2 --turn-delay-max 1m":    {Scale: 2, Max: time.Minute},
 	} {
 		r, err := ordered(t, line)
 		if err != nil {

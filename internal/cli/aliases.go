@@ -28,14 +28,12 @@ type aliases struct {
 	inputFile, datasetType string
 	madeUp                 config.Synthetic // synthetic requests; the delays are in turnDelay and turnDelayStddev
 	rescale                config.Rescale
-	randomSeed             uint64
 	fixedSchedule          bool
 	requestRate            string
 	rateMode               string
 	smoothness             float64
 	requestCount           int
 	sessions               int
-	benchmarkDuration      secondsValue
 	warmupCount            int
 	userRate               float64
 	users                  int
@@ -44,17 +42,14 @@ type aliases struct {
 	cancelPercent          float64
 	cancelDelay            secondsValue
 	Slice                  secondsValue
-	serverMetrics          []string
-	gpuTelemetry           []string
+	serverMetrics          Lines
+	gpuTelemetry           Lines
 	publicDataset          string
-	extraInputs, headers   []string
+	extraInputs, headers   Lines
 	apiKey                 string
 	requestTimeout         secondsValue
-	waitForModel           secondsValue
 	attainment             float64
 	noSchedule             bool
-	delayRatio             float64
-	delayCap               secondsValue
 	noDelays               bool
 	cacheBust              string
 	startFrom, startTo     float64 // shares of a session's requests
@@ -70,92 +65,139 @@ type aliases struct {
 	resultDir              string
 }
 
-// sets returns the aliases by the program that they come from.
-func (a *aliases) sets() map[Spelling]*pflag.FlagSet {
-	sets := map[Spelling]*pflag.FlagSet{}
-	f := pflag.NewFlagSet(string(AIPerf), pflag.ContinueOnError)
-	f.SortFlags, sets[AIPerf] = false, f
-	f.StringVar(&a.endpointType, "endpoint-type", "chat", "chat or completions")
-	f.StringVar(&a.endpoint, "endpoint", "", "path of the API, such as /v1/chat/completions")
-	f.BoolVar(&a.streaming, "streaming", false, "stream the answers; without it one JSON answer: no TTFT, no ITL")
-	f.StringVar(&a.inputFile, "input-file", "", "file of requests, of the type that --custom-dataset-type names")
-	f.StringVar(&a.datasetType, "custom-dataset-type", "", "mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, single_turn, multi_turn or random_pool; empty: by the file")
-	f.StringVar(&a.publicDataset, "public-dataset", "", "sharegpt: with --input-file, the file that was downloaded")
-	f.BoolVar(&a.fixedSchedule, "fixed-schedule", false, "send at the file's timestamps; without it in the file's order, as fast as --concurrency allows")
-	f.IntVar(&a.startOffset, "fixed-schedule-start-offset", 0, "leave out rows before it, in milliseconds of the file")
-	f.IntVar(&a.endOffset, "fixed-schedule-end-offset", 0, "leave out rows after it, in milliseconds of the file")
-	f.BoolVar(&a.autoOffset, "fixed-schedule-auto-offset", false, "count from the file's first row, as is always done")
-	f.Float64Var(&a.madeUp.InputTokens, "isl", 550, "mean input length in tokens, of made-up requests")
-	f.Float64Var(&a.madeUp.InputStddev, "isl-stddev", 0, "its standard deviation")
-	f.Float64Var(&a.madeUp.OutputTokens, "osl", 0, "mean output length in tokens; 0: no limit is sent")
-	f.Float64Var(&a.madeUp.OutputStddev, "osl-stddev", 0, "its standard deviation")
-	f.StringVar(&a.madeUp.Lengths, "sequence-distribution", "", `pairs of lengths with their shares in percent, such as "256,128:40;512,256:60"`)
-	f.IntVar(&a.madeUp.SystemTokens, "shared-system-prompt-length", 0, "tokens of a system prompt that all requests share")
-	f.IntVar(&a.madeUp.Requests, "num-dataset-entries", 0, "different prompts to make up, which then come round again; 0: each request has its own")
-	f.StringVar(&a.requestRate, "request-rate", "", "requests per second, or inf; at most --concurrency at once, where that is given")
-	f.StringVar(&a.rateMode, "arrival-pattern", "poisson", "of --request-rate: poisson, constant or gamma")
-	f.Float64Var(&a.smoothness, "arrival-smoothness", 1, "of gamma: 1 is poisson, less comes in bursts")
-	f.IntVar(&a.requestCount, "request-count", 0, "requests to send; a shorter file repeats. 0: the file's; without a file 10, or twice --concurrency if more")
-	f.IntVar(&a.sessions, "num-sessions", 0, "conversations to send, all of the same number of turns")
-	f.Var(&a.benchmarkDuration, "benchmark-duration", "send for so many seconds")
-	f.IntVar(&a.warmupCount, "warmup-request-count", 0, "requests to send first, that count in no figure")
-	f.Float64Var(&a.userRate, "user-centric-rate", 0, "requests per second of all users: each waits --num-users / rate seconds between turns")
-	f.IntVar(&a.users, "num-users", 0, "users of --user-centric-rate")
-	f.Float64Var(&a.madeUp.Turns, "session-turns-mean", 1, "mean turns of a conversation")
-	f.Float64Var(&a.madeUp.TurnsStddev, "session-turns-stddev", 0, "its standard deviation")
-	f.Float64Var(&a.turnDelay, "session-turn-delay-mean", 0, "mean pause before the next turn, in milliseconds")
-	f.Float64Var(&a.turnDelayStddev, "session-turn-delay-stddev", 0, "its standard deviation, in milliseconds")
-	f.Float64Var(&a.cancelPercent, "request-cancellation-rate", 0, "percent of the requests to cancel")
-	f.Var(&a.cancelDelay, "request-cancellation-delay", "seconds from when a request was sent to its cancellation")
-	f.Uint64Var(&a.randomSeed, "random-seed", 42, "seed of everything that is drawn")
-	f.Float64Var(&a.rescale.Speedup, "synthesis-speedup-ratio", 1, "replay so many times as fast")
-	f.Float64Var(&a.rescale.PrefixLen, "synthesis-prefix-len-multiplier", 1, "length of shared prefixes, times this")
-	f.IntVar(&a.rescale.PrefixRoots, "synthesis-prefix-root-multiplier", 1, "number of independent prefix trees, times this")
-	f.Float64Var(&a.rescale.PromptLen, "synthesis-prompt-len-multiplier", 1, "length of the parts that are not shared, times this")
-	f.IntVar(&a.rescale.MaxInput, "synthesis-max-isl", 0, "leave out rows with more input tokens")
-	f.IntVar(&a.rescale.MaxOutput, "synthesis-max-osl", 0, "cut output lengths to so many tokens")
-	f.Var(&a.Slice, "slice-duration", "seconds of a time slice of the report")
-	f.StringArrayVar(&a.serverMetrics, "server-metrics", nil, "metrics pages to summarize beside the server's own, one or several")
-	f.StringArrayVar(&a.gpuTelemetry, "gpu-telemetry", nil, "pages of dcgm-exporters to summarize, one or several")
-	f.StringArrayVar(&a.extraInputs, "extra-inputs", nil, "NAME:VALUE or a JSON object for the body of each request, one or several")
-	f.StringArrayVarP(&a.headers, "header", "H", nil, "NAME:VALUE, sent with each request; Authorization, Cookie and keys are shown nowhere")
-	f.StringVar(&a.apiKey, "api-key", "", "sent as Authorization: Bearer; --http.config.file can take it from a file")
-	f.Var(&a.requestTimeout, "request-timeout-seconds", "limit on a whole request, in seconds")
-	f.Var(&a.waitForModel, "wait-for-model-timeout", "longest wait until the server lists its models, in seconds")
-	f.Float64Var(&a.attainment, "slo-attainment-fraction", 0, "least share of the expected requests that meets --goodput, 0 to 1; else exit 3")
-	f.Float64Var(&a.delayRatio, "conversation-turn-delay-ratio", 1, "as --turn-delay-scale")
-	f.Var(&a.delayCap, "inter-turn-delay-cap-seconds", "longest delay between turns, in seconds; 0: no delay")
-	f.BoolVar(&a.noDelays, "ignore-trace-delays", false, "no delay between turns; without effect with --fixed-schedule")
-	f.StringVar(&a.cacheBust, "cache-bust", "none", "system_prefix or first_turn_prefix: no text is shared between conversations, as --salt session; or none")
-	f.Float64Var(&a.startFrom, "trajectory-start-min-ratio", 0.25, "of weka_trace: the first sessions begin at this share of their requests or later")
-	f.Float64Var(&a.startTo, "trajectory-start-max-ratio", 0.75, "… and at this share or earlier; without both flags they begin at the first request")
-	f.BoolVar(&a.noSchedule, "no-fixed-schedule", false, "as without --fixed-schedule: in the file's order")
-	addNotTaken(f)
+// defaultAliases returns the aliases with their programs' defaults.
+func defaultAliases() aliases {
+	return aliases{
+		endpointType: "chat", madeUp: config.Synthetic{InputTokens: 550, Turns: 1}, rateMode: "poisson", smoothness: 1,
+		rescale: config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}, cacheBust: "none",
+		startFrom: 0.25, startTo: 0.75, host: "localhost", port: 8000, traceMode: "trace", datasetName: "sharegpt",
+	}
+}
 
-	f = pflag.NewFlagSet(string(TraceReplay), pflag.ContinueOnError)
-	f.SortFlags, sets[TraceReplay] = false, f
-	f.StringVar(&a.backend, "backend", "", "vllm, sglang, lmdeploy, openai-chat (chat) or openai (completions)")
-	f.StringVar(&a.host, "host", "localhost", "the server's name or address")
-	f.IntVar(&a.port, "port", 8000, "its port")
-	f.StringVar(&a.tracePath, "trace-path", "", "the trace")
-	f.StringVar(&a.traceMode, "trace-mode", "trace", "trace: prompts by length and hash_ids; benchmark: lengths of the trace, texts of a dataset")
-	f.StringVar(&a.datasetName, "dataset-name", "sharegpt", "of benchmark: sharegpt, custom (a prompt a line), or bundled, a small set that needs no file")
-	f.StringVar(&a.datasetPath, "dataset-path", "", "its file")
-	f.BoolVar(&a.savePrompts, "save-prompts", false, "write the requests, with their instants, to a trace")
-	f.BoolVar(&a.saveExcel, "save-result", false, "write the figures to a spreadsheet")
-	f.StringVar(&a.resultDir, "result-dir", "", "where both go; empty: the artifact directory")
-	return sets
+// ofAIPerf returns the flags of AIPerf that run takes.
+func (o *Flags) ofAIPerf() Table {
+	a, s, w := &o.Aliases, &o.Aliases.madeUp, &o.Workload
+	return Table{
+		{string(AIPerf), "workloads[0]", []Row{
+			{"endpoint-type", "targets[0].api", &a.endpointType, "chat or completions"},
+			{"endpoint", "targets[0].endpoint_path", &a.endpoint, "path of the endpoint, such as " +
+				"/v1/chat/completions, as --endpoint-path"},
+			{"streaming", "targets[0].stream", &a.streaming, "stream the answers; without it one JSON answer: no TTFT, no ITL"},
+			{"input-file", "trace.path dataset.path", &a.inputFile, "file of requests, of the type that --custom-dataset-type " +
+				"names"},
+			{"custom-dataset-type", "trace.format dataset.format", &a.datasetType, "mooncake_trace, burst_gpt_trace, " +
+				"bailian_trace, weka_trace, single_turn, multi_turn or random_pool; empty: by the file"},
+			{"public-dataset", "", &a.publicDataset, "sharegpt: with --input-file, the file that was downloaded"},
+			{"fixed-schedule", "arrival", &a.fixedSchedule, "send at the file's timestamps; without it in the file's order, " +
+				"as fast as --concurrency allows"},
+			{"fixed-schedule-start-offset", "trace.from", &a.startOffset, "leave out rows before it, in milliseconds of the " +
+				"file"},
+			{"fixed-schedule-end-offset", "trace.to", &a.endOffset, "leave out rows after it, in milliseconds of the file"},
+			{"fixed-schedule-auto-offset", "", &a.autoOffset, "count from the file's first row, as is always done"},
+			{"isl", "synthetic.input_tokens synthetic", &s.InputTokens, "mean input length in tokens, of made-up requests"},
+			{"isl-stddev", "synthetic.input_stddev", &s.InputStddev, "its standard deviation"},
+			{"osl", "synthetic.output_tokens", &s.OutputTokens, "mean output length in tokens; 0: no limit is sent"},
+			{"osl-stddev", "synthetic.output_stddev", &s.OutputStddev, "its standard deviation"},
+			{"sequence-distribution", "synthetic.lengths", &s.Lengths, `pairs of lengths with their shares in percent, ` +
+				`such as "256,128:40;512,256:60"`},
+			{"shared-system-prompt-length", "synthetic.system_tokens", &s.SystemTokens, "tokens of a system prompt that all " +
+				"requests share"},
+			{"num-dataset-entries", "", &s.Requests, "different prompts to make up, which then come round again; 0: " +
+				"each request has its own"},
+			{"request-rate", "rate", &a.requestRate, "requests per second, or inf; at most --concurrency at once, " +
+				"where that is given"},
+			{"arrival-pattern", "", &a.rateMode, "of --request-rate: poisson, constant or gamma"},
+			{"arrival-smoothness", "burstiness", &a.smoothness, "of gamma: 1 is poisson, less comes in bursts"},
+			{"request-count", "rows synthetic.requests", &a.requestCount, "requests to send; a shorter file repeats. 0: " +
+				"the file's; without a file 10, or twice --concurrency if more"},
+			{"num-sessions", "", &a.sessions, "conversations to send, all of the same number of turns"},
+			{"benchmark-duration", "duration", (*secondsValue)(&o.duration), "send for so many seconds"},
+			{"warmup-request-count", "warmup.requests", &a.warmupCount, "requests to send first, that count in no figure"},
+			{"user-centric-rate", "", &a.userRate, "requests per second of all users: each waits --num-users / rate seconds " +
+				"between turns"},
+			{"num-users", "users", &a.users, "users of --user-centric-rate"},
+			{"session-turns-mean", "synthetic.turns", &s.Turns, "mean turns of a conversation"},
+			{"session-turns-stddev", "synthetic.turns_stddev", &s.TurnsStddev, "its standard deviation"},
+			{"session-turn-delay-mean", "synthetic.turn_delay", &a.turnDelay, "mean pause before the next turn, " +
+				"in milliseconds"},
+			{"session-turn-delay-stddev", "synthetic.turn_delay_stddev", &a.turnDelayStddev, "its standard deviation, " +
+				"in milliseconds"},
+			{"request-cancellation-rate", "cancel.ratio", &a.cancelPercent, "percent of the requests to cancel"},
+			{"request-cancellation-delay", "cancel.after", &a.cancelDelay, "seconds from when a request was sent to its " +
+				"cancellation"},
+			{"random-seed", "prompt.seed", &w.Prompt.Seed, "seed of everything that is drawn"},
+			{"synthesis-speedup-ratio", "", &a.rescale.Speedup, "replay so many times as fast"},
+			{"synthesis-prefix-len-multiplier", "", &a.rescale.PrefixLen, "length of shared prefixes, times this"},
+			{"synthesis-prefix-root-multiplier", "", &a.rescale.PrefixRoots, "number of independent prefix trees, times this"},
+			{"synthesis-prompt-len-multiplier", "", &a.rescale.PromptLen, "length of the parts that are not shared, times this"},
+			{"synthesis-max-isl", "", &a.rescale.MaxInput, "leave out rows with more input tokens"},
+			{"synthesis-max-osl", "", &a.rescale.MaxOutput, "cut output lengths to so many tokens"},
+			{"slice-duration", "", &a.Slice, "seconds of a time slice of the report"},
+			{"server-metrics", "", &a.serverMetrics, "metrics pages to summarize beside the server's own, one or several"},
+			{"gpu-telemetry", "gpus[0].dcgm_exporter gpus[0].nvidia_smi", &a.gpuTelemetry, "pages of dcgm-exporters to " +
+				"summarize, one or several"},
+			{"extra-inputs", "targets[0].extra_body", &a.extraInputs, "NAME:VALUE or a JSON object for the body of each " +
+				"request, one or several"},
+			{"header,H", "request.headers", &a.headers, "NAME:VALUE, sent with each request; Authorization, " +
+				"Cookie and keys are shown nowhere"},
+			{"api-key", "", &a.apiKey, "sent as Authorization: Bearer; --http.config.file can take it from a file"},
+			{"request-timeout-seconds", "targets[0].timeouts.total", &a.requestTimeout, "limit on a whole request, in seconds"},
+			{"wait-for-model-timeout", "", (*secondsValue)(&o.Wait), "longest wait until the server lists its models, " +
+				"in seconds"},
+			{"slo-attainment-fraction", "slo.objective", &a.attainment, "least share of the expected requests that meets " +
+				"--goodput, 0 to 1; else exit 3"},
+			{"conversation-turn-delay-ratio", "turn_delay.scale", &w.TurnDelay.Scale, "as --turn-delay-scale"},
+			{"inter-turn-delay-cap-seconds", "turn_delay.max", (*secondsValue)(&w.TurnDelay.Max), "longest delay between " +
+				"turns, in seconds; 0: no delay"},
+			{"ignore-trace-delays", "", &a.noDelays, "no delay between turns; without effect with --fixed-schedule"},
+			{"cache-bust", "", &a.cacheBust, "system_prefix or first_turn_prefix: no text is shared between conversations, " +
+				"as --salt session; or none"},
+			{"trajectory-start-min-ratio", "start_within", &a.startFrom, "of weka_trace: the first sessions begin at this " +
+				"share of their requests or later"},
+			{"trajectory-start-max-ratio", "", &a.startTo, "… and at this share or earlier; " +
+				"without both flags they begin at the first request"},
+			{"no-fixed-schedule", "", &a.noSchedule, "as without --fixed-schedule: in the file's order"},
+		}},
+	}
+}
+
+// ofTraceReplay returns the flags of trace_replay.py.
+func (a *aliases) ofTraceReplay() Table {
+	return Table{
+		{string(TraceReplay), "workloads[0]", []Row{
+			{"backend", "", &a.backend, "vllm, sglang, lmdeploy, openai-chat (chat) or openai (completions)"},
+			{"host", "targets[0].url", &a.host, "the server's name or address"},
+			{"port", "", &a.port, "its port"},
+			{"trace-path", "trace.path", &a.tracePath, "the trace"},
+			{"trace-mode", "", &a.traceMode, "trace: prompts by length and hash_ids; benchmark: lengths of the trace, " +
+				"texts of a dataset"},
+			{"dataset-name", "dataset.format", &a.datasetName, "of benchmark: sharegpt, custom (a prompt a line), or bundled, " +
+				"a small set that needs no file"},
+			{"dataset-path", "dataset.path", &a.datasetPath, "its file"},
+			{"save-prompts", "", &a.savePrompts, "write the requests, with their instants, to a trace"},
+			{"save-result", "", &a.saveExcel, "write the figures to a spreadsheet"},
+			{"result-dir", "", &a.resultDir, "where both go; empty: the artifact directory"},
+		}},
+	}
 }
 
 // spelled returns the program whose flags were given. Flags of two programs contradict each other, except for the flags
 // of saving.
-func spelled(given *pflag.FlagSet, sets map[Spelling]*pflag.FlagSet) (Spelling, error) {
+func spelled(given *pflag.FlagSet) (Spelling, error) {
 	first := map[Spelling]string{}
 	given.Visit(func(f *pflag.Flag) {
-		for who, set := range sets {
-			if set.Lookup(f.Name) != nil && first[who] == "" && !isSaving(f.Name) {
-				first[who] = f.Name
+		who := Own
+		switch f.Value.(type) {
+		case refused:
+			who = AIPerf
+		case logLevel:
+		default:
+			if titles := f.Annotations[group]; len(titles) > 0 {
+				who = Spelling(titles[0])
 			}
+		}
+		if first[who] == "" && !isSaving(f.Name) {
+			first[who] = f.Name
 		}
 	})
 	a, t := first[AIPerf], first[TraceReplay]

@@ -3,6 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"replayd/internal/trace"
 )
 
 // TraceFiles are the extensions of traces and record files.
@@ -11,11 +13,10 @@ var TraceFiles = []string{"jsonl", "json", "csv", "gz", "zst"}
 // choices are the values of flags that take one of a few, by the flag's name, or by the command's and the flag's.
 var choices = map[string][]string{
 	"api": {"chat", "completions"}, "run arrival": {"exact", "spread", "constant", "poisson", "gamma", "concurrency", "sessions"}, "run rate-of": {"requests", "sessions"},
-	"format":     {"auto", "mooncake", "azure", "burstgpt", "vllm", "bailian", "weka", "agentic_mooncake", "mooncake_delta", "request_trace", "sessions"},
-	"run output": {"exact", "max", "free"}, "synth arrival": {"poisson", "constant"},
+	"format": trace.Readable, "run output": {"exact", "max", "free"}, "synth arrival": {"poisson", "constant"},
 	"over-limit": {"filter", "clip", "send"}, "overload": {"wait", "drop"}, "prompt": {"text", "tokens"}, "words": {"main", "all"},
 	"salt": {"loop", "session", "none", "fixed:"}, "table": {"replayd", "aiperf", "tracereplay"}, "theme": {"auto", "dark", "light"},
-	"convert to": {"mooncake", "azure", "burstgpt", "vllm", "sessions", "agentic_mooncake"}, "output-format": {"mooncake", "azure", "burstgpt", "vllm", "sessions", "agentic_mooncake"},
+	"convert to": trace.Writable, "output-format": trace.Writable,
 	"log.format": {"auto", "logfmt", "json"}, "log.level": {"debug", "info", "warn", "error"},
 }
 

@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
+	"replayd/internal/spelling"
+	"replayd/internal/trace"
 )
 
-// Flags are the flags of run. Many flags write directly to fields of Target and Workload.
+// Flags are the flags of run.
 type Flags struct {
 	Target   config.Target
 	Workload config.Workload
@@ -27,7 +32,9 @@ type Flags struct {
 	Aliases aliases
 	login   login
 	Profile bool // the command was called as profile: without flags of another program, AIPerf's defaults hold
-	peers   map[Spelling]*pflag.FlagSet
+	tables  map[Spelling]Table
+	given   *pflag.FlagSet
+	wrong   fault.List // faults of the given flags, found so far
 
 	concurrency string // one or several numbers of requests in flight
 	Gpus        int
@@ -37,13 +44,12 @@ type Flags struct {
 	Gaps        bool
 	HelpAliases bool
 
-	duration config.Duration
-	requests int
-	Few      bool            // requests follows from the concurrency, as in AIPerf
-	Wait     config.Duration // --wait-ready
-	Hold     config.Duration
+	duration time.Duration
+	Few      bool          // requests follows from the concurrency, as in AIPerf
+	Wait     time.Duration // --wait-ready
+	Hold     time.Duration
 
-	maxWaiting config.Bytes
+	maxWaiting scalar.Bytes
 
 	KeepTrying bool // go on even if no connection is ever made
 	SLO        string
@@ -53,115 +59,149 @@ type Flags struct {
 
 // NewFlags returns the flags of run with their defaults.
 func NewFlags() *Flags {
-	return &Flags{Target: config.DefaultTarget(), Workload: config.DefaultWorkload()}
-}
-
-// Add adds the flags to c, in groups, with a help that shows the groups.
-func (o *Flags) Add(c *cobra.Command) {
-	t, l := &o.Target, &o.Workload
-
-	var help Headings
-	f := help.Under("Target")
-	f.StringVarP(&t.URL, "url", "u", "", "address of the server; /v1 and an endpoint behind it are dropped (required)")
-	f.StringVar(&o.client, "http.config.file", "", "Prometheus' HTTP client configuration: keys, passwords, TLS")
-	f.StringVarP(&t.Model, "model", "m", "", "name of the model; empty: the only one that the server lists")
-	f.Var(Duration(&o.Wait), "wait-ready", "longest wait until the server lists its models, such as 15m; --start ends it; 0: do not wait")
-	f.BoolVar(&o.KeepTrying, "keep-trying", false, "go on without a connection 30 s after the first due time; else exit 1")
-	f.StringVar(&t.API, "api", t.API, "chat or completions")
-	f.StringVar(&t.Output, "output", t.Output, "output lengths: exact (as in the trace), max (at most that) or free")
-	f.BoolVar(&t.Stream, "stream", true, "stream the answers; false: no TTFT and no ITL")
-	f.BoolVar(&t.PerChunk, "per-chunk-usage", false, "ask for usage with each chunk, so that TPOT leaves out the first chunk's tokens")
-	f.StringVar(&t.Tokenizer, "tokenizer", "", "tokenizer for texts: a file, a folder, a name in $HF_HOME, or a model family")
-	f.StringVar(&o.sessionHeader, "session-header", "", "header in which each session sends an id of its own to a router, such as X-Session-Id")
-	f.StringVar(&l.Request.SessionField, "session-field", "", "key of the body that has the same id, such as session_id")
-	f.StringVar(&l.Request.EchoHeader, "echo-header", "", "header of an answer that the later requests of its session send back, such as x-session-token")
-	f.StringVar(&t.Replica, "replica-header", "", "header of an answer that names the replica; requests are counted by it")
-	f.Var(Duration(&t.Timeouts.Connect), "timeout-connect", "longest time to connect; 0: no limit")
-	f.Var(Duration(&t.Timeouts.FirstToken), "timeout-first-token", "longest time to the first token; 0: no limit")
-	f.Var(Duration(&t.Timeouts.Stall), "timeout-stall", "longest gap between two chunks; 0: no limit")
-	f.Var(Duration(&t.Timeouts.Total), "timeout-total", "longest time of a request; 0: no limit")
-
-	f = help.Under("Load: trace")
-	f.StringVar(&l.Trace.Format, "format", l.Trace.Format, "auto, mooncake, azure, burstgpt, vllm, bailian, weka, agentic_mooncake, mooncake_delta, request_trace or sessions")
-	f.Var(scalar{&l.Trace.BlockTokens, "int"}, "block-tokens", "tokens in a block of hash_ids, or auto")
-	f.BoolVar(&l.Trace.Strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
-	f.Var(Duration(&l.Trace.From), "from", "start of the part to replay, such as 5m")
-	f.Var(Duration(&l.Trace.To), "to", "end of the part to replay, such as 10m; 0: the end")
-	f.IntVar(&o.requests, "requests", 0, "most requests to send; by rate or concurrency a shorter trace is repeated; 0: all rows")
-	f.IntVar(&l.Trace.MaxInput, "max-input", 0, "longest prompt in tokens; 0: no limit")
-	f.IntVar(&l.Trace.MaxOutput, "max-output", 0, "longest output in tokens; 0: no limit")
-	f.IntVar(&l.Trace.MaxContext, "max-context", 0, "longest prompt with its output in tokens; 0: no limit")
-	f.StringVar(&l.Trace.OverLimit, "over-limit", l.Trace.OverLimit, "longer rows: filter, clip or send")
-	f.BoolVar(&l.Trace.Shared, "shared-prefix", false, "weka: the tools and system prompts of all sessions begin with the same blocks")
-	f.StringVar(&o.shard, "shard", "0/1", "part of the trace for this process, INDEX/OF; auto/OF: INDEX is the ordinal of the pod")
-
-	f = help.Under("Load: schedule")
-	f.Float64Var(&l.Speed, "speed", l.Speed, "trace seconds per second, 0.001 to 1000")
-	f.Float64Var(&l.TurnDelay.Scale, "turn-delay-scale", l.TurnDelay.Scale, "factor for the trace's delays between turns and waits after parents, 0 to 1000; 0: none")
-	f.Var(Duration(&l.TurnDelay.Max), "turn-delay-max", "longest such delay or wait, after the factor, such as 60s; 0: no limit")
-	f.StringVar(&l.Arrival, "arrival", l.Arrival, "due times: exact (the trace's), spread (over the tick), constant, poisson, gamma (at --rate), concurrency or sessions")
-	f.StringVar(&o.concurrency, "concurrency", "", "closed loop with so many requests in flight; a list such as 10,50,100 is a sweep")
-	f.Float64Var(&l.Rate, "rate", 0, "requests per second for constant, poisson and gamma")
-	f.StringVar(&l.RateOf, "rate-of", l.RateOf, "unit of --rate: requests, or sessions (starts of sessions; their rows follow as their parents allow)")
-	f.IntVar(&l.AtOnce, "sessions-at-once", 0, "closed loop with so many sessions in progress; the next begins when one has ended")
-	f.Var(scalar{&l.Within, "range"}, "start-within", "where the first sessions of --sessions-at-once begin, a range of their rows such as 25-75%; empty: at the first")
-	f.Float64Var(&l.Burstiness, "burstiness", l.Burstiness, "shape of gamma; 1 is Poisson, smaller is burstier")
-	f.IntVar(&l.Warmup.Requests, "warmup", 0, "requests to send before the measurement")
-	f.Float64Var(&l.Cancel.Ratio, "cancel", 0, "share of the requests to cancel, 0 to 1")
-	f.Var(Duration(&l.Cancel.After), "cancel-after", "time from the send to the cancellation, such as 500ms")
-	f.StringVar(&o.Start, "start", "", "start of the trace: RFC 3339 (rows due before now are left out) or next:1m (the next whole minute); empty: now")
-	f.Var(Duration(&o.duration), "duration", "send the requests that are due within this time, such as 90s; 0: all")
-	f.IntVar(&l.Lanes, "lanes", l.Lanes, "most requests in flight")
-	f.StringVar(&l.Overload, "overload", l.Overload, "a request without a free lane: wait (up to --max-wait) or drop")
-	f.Var(Duration(&l.MaxWait), "max-wait", "longest wait for a lane; 0: no limit")
-	o.maxWaiting = config.Default().MaxWaiting
-	f.Var(scalar{&o.maxWaiting, "size"}, "max-waiting", "memory of waiting requests; at the limit the trace is read later, so requests are late; 0: no limit")
-
-	f = help.Under("Load: prompts")
-	f.StringVar(&l.Prompt.Form, "prompt", l.Prompt.Form, "synthesized prompts: text, or tokens (ids, completions only)")
-	f.StringVar(&l.Prompt.Words, "words", l.Prompt.Words, "word list: main, or all (Mistral and DeepSeek too)")
-	f.Uint64Var(&l.Prompt.Seed, "seed", l.Prompt.Seed, "seed of the prompts' text")
-	f.StringVar(&l.Prompt.Salt, "salt", l.Prompt.Salt, "makes prompts unique: loop (per run), session, none or fixed:NAME; sweeps and other programs have their own default")
-	f.BoolVar(&l.Prompt.Calibrate, "calibrate", true, "subtract the tokens of the chat template from prompts")
-
-	f.BoolVar(&l.Prompt.History, "history", false, "later turns have the server's own answers in their prompts")
-
-	f = help.Under("Measurement")
-	f.StringVar(&o.SLO, "slo", "", "bounds that every request must meet, such as ttft:500ms,tpot:50ms,e2e:10s; else exit 3")
-	f.StringVar(&o.goodput, "goodput", "", "the same bounds, only counted; also as AIPerf writes them: \"time_to_first_token:370\" in ms")
-	f.Var(Duration(&l.SLO.Session.Makespan), "slo-session", "longest makespan of a good session, such as 10m, only counted; 0: no bound")
-	f.Float64Var(&o.Least, "min-goodput", 0, "least attainment (good ÷ expected requests), 0 to 1; else exit 3; 1 with --slo")
-	f.Float64SliceVar(&o.Percentiles, "percentiles", nil, "more percentiles, such as 75,95,99.9")
-	f.IntVar(&o.Gpus, "gpus", 0, "number of GPUs, for output per GPU; 0: as many as are scraped")
-
-	f = help.Under("Output")
-	f.StringVar(&o.artifacts, "artifact-dir", "", "folder for profile_export.jsonl and the files made from it; older files move to before/TIME")
-	f.StringVar(&o.table, "table", "", "layout of the table: replayd, aiperf or tracereplay; empty: by the flags given")
-	f.BoolVar(&o.Gaps, "export-gaps", false, "write each inter-chunk gap to profile_export.jsonl")
-	f.StringVar(&o.records, "records", "", "file to append a JSON line per finished request to")
-	f.StringVar(&o.Listen, "web.listen-address", "", "address of /metrics during the run, such as :9797")
-	f.Var(Duration(&o.Hold), "hold", "keep /metrics for so long after the run, for a last scrape")
-	f.StringVar(&l.Name, "name", "run", "name of the workload in series, records and request IDs")
-	help.Attach(c)
-	o.addAliases(c)
-}
-
-// addAliases adds the flags of other programs. They are hidden in run's help; --help-aliases shows them.
-func (o *Flags) addAliases(c *cobra.Command) {
-	o.peers = o.Aliases.sets()
-	for _, who := range []Spelling{AIPerf, TraceReplay} {
-		o.peers[who].VisitAll(func(f *pflag.Flag) {
-			hidden := *f
-			hidden.Hidden = true
-			if _, no := f.Value.(refused); !no {
-				hidden.Annotations = map[string][]string{group: {string(who)}}
-			}
-			c.Flags().AddFlag(&hidden)
-		})
+	o := &Flags{
+		Target: config.DefaultTarget(), Workload: config.DefaultWorkload(), Aliases: defaultAliases(),
+		shard: "0/1", maxWaiting: config.Default().MaxWaiting,
 	}
+	o.Workload.Name = "run"
+	o.tables = map[Spelling]Table{Own: o.own(), AIPerf: o.ofAIPerf(), TraceReplay: o.Aliases.ofTraceReplay()}
+	return o
+}
+
+// own returns run's own flags. Many of them write directly to fields of Target and Workload.
+func (o *Flags) own() Table {
+	t, l := &o.Target, &o.Workload
+	return Table{
+		{"Target", "targets[0]", []Row{
+			{"url,u", "url", &t.URL, "address of the server, with or without /v1 or an endpoint (required)"},
+			{"http.config.file", "http", &o.client, "Prometheus' HTTP client configuration: keys, passwords, TLS"},
+			{"model,m", "model", &t.Model, "name of the model; empty: the only one that the server lists"},
+			{"wait-ready", "", &o.Wait, "longest wait until the server lists its models, such as 15m; --start ends it; 0: " +
+				"do not wait"},
+			{"keep-trying", "", &o.KeepTrying, "go on without a connection 30 s after the first due time; else exit 1"},
+			{"api", "api", (*string)(&t.API), "chat or completions; when not given, by the end of --url or --endpoint-path"},
+			{"endpoint-path", "endpoint_path", &t.Path, "path and query of the endpoint, in place of /v1/chat/completions"},
+			{"server", "server", &t.Server, "engine behind a gateway, such as vllm or tgi; exact lengths depend on it"},
+			{"output", "output", (*string)(&t.Output), "output lengths: exact (as in the trace), max (at most that) or free"},
+			{"stream", "stream", &t.Stream, "stream the answers; false: no TTFT and no ITL"},
+			{"per-chunk-usage", "per_chunk_usage", &t.PerChunk, "ask for usage with each chunk, so that TPOT leaves out the " +
+				"first chunk's tokens"},
+			{"omit-stream-options", "omit_stream_options", &t.OmitStreamOptions, "send no stream_options, which some servers " +
+				"refuse; most then send no usage"},
+			{"tokenizer", "tokenizer", &t.Tokenizer, "tokenizer for texts: a file, a folder, a name in $HF_HOME, " +
+				"or a model family"},
+			{"session-header", "", &o.sessionHeader, "header in which each session sends an id of its own to a router, " +
+				"such as X-Session-Id"},
+			{"session-field", "workloads[0].request.session_field", &l.Request.SessionField, "key of the body that has the " +
+				"same id, such as session_id"},
+			{"echo-header", "workloads[0].request.echo_header", &l.Request.EchoHeader, "header of an answer that the later " +
+				"requests of its session send back, such as x-session-token"},
+			{"replica-header", "replica_header", &t.Replica, "header of an answer that names the replica; " +
+				"requests are counted by it"},
+			{"timeout-connect", "timeouts.connect", &t.Timeouts.Connect, "longest time to connect; 0: no limit"},
+			{"timeout-first-token", "timeouts.first_token", &t.Timeouts.FirstToken, "longest time to the first token; 0: " +
+				"no limit"},
+			{"timeout-stall", "timeouts.stall", &t.Timeouts.Stall, "longest gap between two chunks; 0: no limit"},
+			{"timeout-total", "timeouts.total", &t.Timeouts.Total, "longest time of a request; 0: no limit"},
+		}},
+		{"Load: trace", "workloads[0].trace", []Row{
+			{"format", "format", &l.Trace.Format, spelling.Or(trace.Readable)},
+			{"block-tokens", "block_tokens", &l.Trace.BlockTokens, "tokens in a block of hash_ids, or auto"},
+			{"strict", "strict", &l.Trace.Strict, "refuse rows with more hash_ids than blocks; else warn"},
+			{"from", "from", &l.Trace.From, "start of the part to replay, such as 5m"},
+			{"to", "to", &l.Trace.To, "end of the part to replay, such as 10m; 0: the end"},
+			{"requests", "workloads[0].rows", &l.Rows, "most requests to send; by rate or concurrency a shorter trace is " +
+				"repeated; 0: all rows"},
+			{"max-input", "max_input", &l.Trace.MaxInput, "longest prompt in tokens; 0: no limit"},
+			{"max-output", "max_output", &l.Trace.MaxOutput, "longest output in tokens; 0: no limit"},
+			{"max-context", "max_context", &l.Trace.MaxContext, "longest prompt with its output in tokens; 0: no limit"},
+			{"over-limit", "over_limit", (*string)(&l.Trace.OverLimit), "longer rows: filter, clip or send"},
+			{"shared-prefix", "shared_prefix", &l.Trace.Shared, "weka: the tools and system prompts of all sessions begin " +
+				"with the same blocks"},
+			{"shard", "workloads[0].shard.index workloads[0].shard.of", &o.shard, "part of the trace for this process, " +
+				"INDEX/OF; auto/OF: INDEX is the ordinal of the pod"},
+		}},
+		{"Load: schedule", "workloads[0]", []Row{
+			{"speed", "speed", &l.Speed, "trace seconds per second, 0.001 to 1000"},
+			{"turn-delay-scale", "turn_delay.scale", &l.TurnDelay.Scale, "factor for the trace's delays between turns and " +
+				"waits after parents, 0 to 1000; 0: none"},
+			{"turn-delay-max", "turn_delay.max", &l.TurnDelay.Max, "longest such delay or wait, after the factor, " +
+				"such as 60s; 0: no limit"},
+			{"arrival", "arrival", (*string)(&l.Arrival), "due times: exact (the trace's), spread (over the tick), constant, " +
+				"poisson, gamma (at --rate), concurrency or sessions"},
+			{"concurrency", "", &o.concurrency, "closed loop with so many requests in flight; " +
+				"a list such as 10,50,100 is a sweep"},
+			{"rate", "rate", &l.Rate, "requests per second for constant, poisson and gamma"},
+			{"rate-of", "rate_of", (*string)(&l.RateOf), "unit of --rate: requests, or sessions (starts of sessions; " +
+				"their rows follow as their parents allow)"},
+			{"sessions-at-once", "sessions_at_once", &l.AtOnce, "closed loop with so many sessions in progress; " +
+				"the next begins when one has ended"},
+			{"start-within", "start_within", &l.Within, "where the first sessions of --sessions-at-once begin, " +
+				"a range of their rows such as 25-75%; empty: at the first"},
+			{"burstiness", "burstiness", &l.Burstiness, "shape of gamma; 1 is Poisson, smaller is burstier"},
+			{"warmup", "warmup.requests", &l.Warmup.Requests, "requests to send before the measurement"},
+			{"cancel", "cancel.ratio", &l.Cancel.Ratio, "share of the requests to cancel, 0 to 1"},
+			{"cancel-after", "cancel.after", &l.Cancel.After, "time from the send to the cancellation, such as 500ms"},
+			{"start", "epoch", &o.Start, "start of the trace: RFC 3339 (rows due before now are left out) or next:1m (the " +
+				"next whole minute); empty: now"},
+			{"duration", "duration", &o.duration, "send the requests that are due within this time, such as 90s; 0: all"},
+			{"lanes", "lanes", &l.Lanes, "most requests in flight"},
+			{"overload", "overload", (*string)(&l.Overload), "a request without a free lane: wait (up to --max-wait) or drop"},
+			{"max-wait", "max_wait", &l.MaxWait, "longest wait for a lane; 0: no limit"},
+		}},
+		{"Load: schedule", "", []Row{
+			{"max-waiting", "max_waiting", &o.maxWaiting, "memory of waiting requests; at the limit the trace is read later, " +
+				"so requests are late; 0: no limit"},
+		}},
+		{"Load: prompts", "workloads[0].prompt", []Row{
+			{"prompt", "form", (*string)(&l.Prompt.Form), "synthesized prompts: text, or tokens (ids, completions only)"},
+			{"words", "words", &l.Prompt.Words, "word list: main, or all (Mistral and DeepSeek too)"},
+			{"seed", "seed", &l.Prompt.Seed, "seed of the prompts' text"},
+			{"salt", "salt", (*string)(&l.Prompt.Salt), "makes prompts unique: loop (per run), session, none or fixed:NAME; " +
+				"sweeps and other programs have their own default"},
+			{"calibrate", "calibrate", &l.Prompt.Calibrate, "subtract the tokens of the chat template from prompts"},
+			{"history", "history", &l.Prompt.History, "later turns have the server's own answers in their prompts"},
+		}},
+		{"Measurement", "workloads[0]", []Row{
+			{"slo", "", &o.SLO, "bounds that every request must meet, such as ttft:500ms,tpot:50ms,e2e:10s; else exit 3"},
+			{"goodput", "slo", &o.goodput, "the same bounds, only counted; also as AIPerf writes them: " +
+				"\"time_to_first_token:370\" in ms"},
+			{"slo-session", "slo.session.makespan", &l.SLO.Session.Makespan, "longest makespan of a good session, " +
+				"such as 10m, only counted; 0: no bound"},
+			{"min-goodput", "slo.objective", &o.Least, "least attainment (good ÷ expected requests), 0 to 1; else exit 3; " +
+				"1 with --slo"},
+			{"percentiles", "", &o.Percentiles, "more percentiles, such as 75,95,99.9"},
+			{"gpus", "", &o.Gpus, "number of GPUs, for output per GPU; 0: as many as are scraped"},
+		}},
+		{"Output", "", []Row{
+			{"artifact-dir", "", &o.artifacts, "folder for profile_export.jsonl and the files made from it; " +
+				"older files move to before/TIME"},
+			{"table", "", &o.table, "layout of the table: replayd, aiperf or tracereplay; empty: by the flags given"},
+			{"export-gaps", "", &o.Gaps, "write each inter-chunk gap to profile_export.jsonl"},
+			{"records", "records.path", &o.records, "file to append a JSON line per finished request to"},
+			{"web.listen-address", "web.listen", &o.Listen, "address of /metrics during the run, such as :9797"},
+			{"hold", "", &o.Hold, "keep /metrics for so long after the run, for a last scrape"},
+			{"name", "workloads[0].name", &l.Name, "name of the workload in series, records and request IDs"},
+		}},
+		{"", "workloads[0]", []Row{
+			{"TRACE", "trace.path", nil, ""},
+			{"--tokenizer", "dataset", nil, ""},
+		}},
+	}
+}
+
+// Add adds the flags to c. Those of other programs are hidden in its help; --help-aliases shows them.
+func (o *Flags) Add(c *cobra.Command) {
+	o.given = c.Flags()
+	o.tables[AIPerf].Add(c)
+	o.tables[TraceReplay].Add(c)
+	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	o.tables[Own].Add(c)
+	addNotTaken(c.Flags())
 	addLogLevels(c.Flags())
 	c.Flags().SetNormalizeFunc(firstName)
-	c.Flags().BoolVar(&o.HelpAliases, "help-aliases", false, "show the flags of aiperf and trace_replay.py that run takes too")
+	c.Flags().BoolVar(&o.HelpAliases, "help-aliases", false,
+		"show the flags of aiperf and trace_replay.py that run takes too")
 }
 
 // Taken returns the flags of run that are another program's, in the order of definition.
@@ -194,8 +234,8 @@ func ShowAliases(w io.Writer, run *pflag.FlagSet) error {
 	return err
 }
 
-// A scalar is a flag whose value is a configuration value that parses itself.
-type scalar struct {
+// A scalarFlag is a flag whose value is a configuration value that parses itself.
+type scalarFlag struct {
 	value interface {
 		encoding.TextMarshaler
 		encoding.TextUnmarshaler
@@ -203,14 +243,11 @@ type scalar struct {
 	kind string
 }
 
-// Duration returns a flag value that writes to a duration of the configuration.
-func Duration(d *config.Duration) pflag.Value { return scalar{d, "duration"} }
-
-func (s scalar) Set(text string) error { return s.value.UnmarshalText([]byte(text)) }
-func (s scalar) Type() string          { return s.kind }
+func (s scalarFlag) Set(text string) error { return s.value.UnmarshalText([]byte(text)) }
+func (s scalarFlag) Type() string          { return s.kind }
 
 // String returns the default that help shows; "" for a duration of 0.
-func (s scalar) String() string {
+func (s scalarFlag) String() string {
 	text, _ := s.value.MarshalText() // never fails
 	if string(text) == "0s" {
 		return ""

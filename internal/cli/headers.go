@@ -10,7 +10,7 @@ import (
 
 	commoncfg "github.com/prometheus/common/config"
 
-	"replayd/internal/config"
+	"replayd/internal/openai"
 	"replayd/internal/secret"
 )
 
@@ -24,29 +24,27 @@ type login struct {
 }
 
 // takeHeaders reads --header. A header that is not a credential becomes a request header of the workload.
-func (o *Flags) takeHeaders(fault faults) {
+func (o *Flags) takeHeaders() {
 	const flag = "--header"
 	for _, line := range o.Aliases.headers {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
-			fault(flag, errors.New("want NAME:VALUE, got one without a colon or a name")) // it may be a secret
+			o.wrong.Add(flag, "want NAME:VALUE, got one without a colon or a name") // it may be a secret
 			continue
 		}
 		switch canonical := http.CanonicalHeaderKey(name); {
 		case value == "" || strings.ContainsFunc(value, unicode.IsControl):
-			fault(flag, fmt.Errorf("%q: want a value without line ends, got another, or none", name))
+			o.wrong.Add(flag, "%q: want a value without line ends, got another, or none", name)
 		case canonical == "Authorization":
 			if err := o.login.authorize(value); err != nil {
-				fault(flag, fmt.Errorf("%s: %w", canonical, err))
+				o.fault(flag, fmt.Errorf("%s: %w", canonical, err))
 			}
 			o.login.flags = append(o.login.flags, flag)
 		case canonical == "Proxy-Authorization":
-			fault(flag, errors.New("Proxy-Authorization: want none: requests go straight to the target, through no proxy"))
-		case canonical == "Cookie" || secret.IsName(name) && !strings.Contains(value, config.SessionMark):
-			if err := o.login.add(name, value); err != nil {
-				fault(flag, err)
-			}
+			o.wrong.Add(flag, "Proxy-Authorization: want none: requests go straight to the target, through no proxy")
+		case canonical == "Cookie" || secret.IsName(name) && !strings.Contains(value, openai.SessionMark):
+			o.fault(flag, o.login.add(name, value))
 			o.login.flags = append(o.login.flags, flag)
 		default:
 			o.setHeader(name, value)
@@ -96,17 +94,34 @@ func (l *login) add(name, value string) error {
 }
 
 // logIn sets the flags' credentials in a target's client configuration.
-func (o *Flags) logIn(c *commoncfg.HTTPClientConfig, fault faults) {
+func (o *Flags) logIn(c *commoncfg.HTTPClientConfig) {
 	l := &o.login
 	if key := o.Aliases.apiKey; key != "" {
-		if l.authorization != nil || l.basic != nil {
-			fault("--api-key", errors.New("contradicts --header Authorization: want one of them"))
-		}
+		o.wrong.If(l.authorization != nil || l.basic != nil,
+			"--api-key", "contradicts --header Authorization: want one of them")
 		l.authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
 		l.flags = append(l.flags, "--api-key")
 	}
 	if len(l.flags) > 0 && o.client != "" {
-		fault(l.flags[len(l.flags)-1], errors.New("contradicts --http.config.file: want one of them"))
+		o.wrong.Add(l.flags[len(l.flags)-1], "contradicts --http.config.file: want one of them")
 	}
 	c.Authorization, c.BasicAuth, c.HTTPHeaders = l.authorization, l.basic, l.headers
+}
+
+// WithScheme returns an address with http:// in front if it has no scheme.
+func WithScheme(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return "http://" + address
+}
+
+// HTTPConfig reads a file of Prometheus' HTTP client configuration. Paths in it are relative to the file. The error
+// names the file.
+func HTTPConfig(path string) (commoncfg.HTTPClientConfig, error) {
+	c, _, err := commoncfg.LoadHTTPConfigFile(path)
+	if err != nil {
+		return commoncfg.HTTPClientConfig{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
+	}
+	return *c, nil
 }

@@ -19,31 +19,6 @@ const group = "group"
 // AliasNote is the annotation of a command that says what its alias does.
 const AliasNote = "alias"
 
-// Headings hold the flags of a command as its help shows them: in groups, each in the order of definition.
-type Headings []heading
-
-type heading struct {
-	title string
-	flags *pflag.FlagSet
-}
-
-// Under begins a group; flags that are defined on what it returns belong to it.
-func (h *Headings) Under(title string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(title, pflag.ContinueOnError)
-	f.SortFlags = false
-	*h = append(*h, heading{title, f})
-	return f
-}
-
-// Attach gives c the flags of all groups.
-func (h Headings) Attach(c *cobra.Command) {
-	c.Flags().SortFlags = false
-	for _, g := range h {
-		g.flags.VisitAll(func(f *pflag.Flag) { f.Annotations = map[string][]string{group: {g.title}} })
-		c.Flags().AddFlagSet(g.flags)
-	}
-}
-
 // SetHelp gives a command and all commands below it the help of this package.
 func SetHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { fmt.Fprint(c.OutOrStdout(), help(c)) })

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+
+	"replayd/internal/file"
 )
 
 // longestLook is the most bytes of a file's first line that typeOf reads.
@@ -23,7 +25,7 @@ func typeOf(path string) string {
 	if !info.Mode().IsRegular() { // a pipe can be read only once
 		return ""
 	}
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return ""
 	}

@@ -41,16 +41,15 @@ var renamedFlags = map[string]string{"carry": "history"}
 
 // WrongFlag explains what is wrong with a flag.
 func WrongFlag(c *cobra.Command, err error) error {
-	name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --")
-	switch now := renamedFlags[name]; {
-	case now != "":
-		err = fmt.Errorf("--%s: it is called --%s", name, now)
-	case unknown:
-		err = unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
-	default:
-		err = wrongValue(err, "replayd run --help and --help-aliases say what each flag wants")
+	unknown := new(pflag.NotExistError)
+	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+		return wrongValue(err, "replayd run --help and --help-aliases say what each flag wants")
 	}
-	return err
+	name := unknown.GetSpecifiedName()
+	if now := renamedFlags[name]; now != "" {
+		return fmt.Errorf("--%s: it is called --%s", name, now)
+	}
+	return unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
 }
 
 // wrongValue names the flag of a wrong value and what it wants.
@@ -77,8 +76,8 @@ func wrongValue(err error, list string) error {
 
 // FlagError explains an error of reading flags: it names the nearest flag of one that the command does not have, and what a value wants.
 func FlagError(c *cobra.Command, err error) error {
-	if name, unknown := strings.CutPrefix(err.Error(), "unknown flag: --"); unknown {
-		return unknownFlag(c, name, c.CommandPath()+" --help lists the flags")
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		return unknownFlag(c, unknown.GetSpecifiedName(), c.CommandPath()+" --help lists the flags")
 	}
 	return wrongValue(err, c.CommandPath()+" --help lists the flags")
 }

@@ -1,9 +1,9 @@
-// Package cli turns the command lines of run, aiperf profile and trace_replay.py into a configuration.
+// Package cli has the flags of run, compare, sim and trace synth, and those of aiperf profile and trace_replay.py, and
+// turns them into a configuration or options.
 package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"replayd/internal/config"
 	"replayd/internal/export"
 	"replayd/internal/measure"
+	"replayd/internal/openai"
+	"replayd/internal/schedule"
 )
 
 // SampleEvery is the interval at which the metrics of engines and GPUs are read for the summary of a run, which may be
@@ -37,62 +37,57 @@ type Order struct {
 }
 
 // Order evaluates the flags. Its error joins all faults.
-func (o *Flags) Order(args []string, given *pflag.FlagSet) (Order, error) {
-	var errs []error
-	fault := func(flag string, err error) { errs = append(errs, fmt.Errorf("%s: %w", flag, err)) }
-	who, err := spelled(given, o.peers)
+func (o *Flags) Order(args []string) (Order, error) {
+	o.wrong = nil
+	who, err := spelled(o.given)
 	if err != nil {
 		return Order{}, err
 	}
 	if who == Own && o.Profile {
 		who = AIPerf
 	}
-	refusedFlags(given, fault)
+	o.refuse()
 	path := ""
 	if len(args) > 0 {
 		path = args[0]
 	}
 	switch who {
 	case AIPerf:
-		o.peerDefaults(who, given)
-		o.takeAIPerf(path, given, fault)
+		o.peerDefaults(who)
+		o.takeAIPerf(path)
 	case TraceReplay:
-		o.peerDefaults(who, given)
-		o.takeTraceReplay(path, given, fault)
+		o.peerDefaults(who)
+		o.takeTraceReplay(path)
 	default:
 		o.Workload.Trace.Path = path
 	}
 	r := Order{Who: who, Artifacts: o.artifacts}
-	if o.Workload.AtOnce != 0 && !given.Changed("arrival") {
+	if o.Workload.AtOnce != 0 && !o.given.Changed("arrival") {
 		o.Workload.Arrival = "sessions"
 	}
-	r.Concurrency = o.closed(given, fault)
-	r.SLO = o.levels(fault)
-	r.Session = measure.SessionSLO{Makespan: time.Duration(o.Workload.SLO.Session.Makespan)}
-	r.Table = o.layout(who, fault)
-	o.saving(&r, given, fault)
+	r.Concurrency = o.closed()
+	r.SLO = o.levels()
+	r.Session = measure.SessionSLO{Makespan: o.Workload.SLO.Session.Makespan}
+	r.Table = o.layout(who)
+	o.saving(&r)
 	for _, p := range o.Percentiles {
-		if !(p > 0 && p < 100) {
-			fault("--percentiles", fmt.Errorf("want numbers above 0 and below 100, got %v", p))
-		}
+		o.wrong.If(!(p > 0 && p < 100), "--percentiles", "want numbers above 0 and below 100, got %v", p)
 	}
-	if o.Gpus < 0 {
-		fault("--gpus", fmt.Errorf("want an integer ≥ 0, got %d", o.Gpus))
-	}
-	r.Config = o.config(r.SLO, fault)
+	o.wrong.AtLeast("--gpus", o.Gpus, 0)
+	r.Config = o.config(r.SLO)
 	unresolved := r.Config.Resolve()
-	for _, f := range append(unresolved, r.Config.Check().Without(unresolved)...) {
-		name := o.flagOf(f.Path, who)
+	for _, f := range append(unresolved, config.Without(r.Config.Check(), unresolved)...) {
+		name := o.flagOf(f.Key, who)
 		if name == "TRACE" && path == "" {
 			f.Want = "want the path of a trace, or flags that say what to send, got none (replayd run --help-aliases has those)"
 		}
-		fault(name, errors.New(f.Want))
+		o.wrong.Add(name, "%s", f.Want)
 	}
-	return r, errors.Join(errs...)
+	return r, o.wrong.Err()
 }
 
 // closed reads --concurrency. With an arrival that has due times, --concurrency limits the requests in flight.
-func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
+func (o *Flags) closed() []int {
 	w := &o.Workload
 	if o.concurrency == "" {
 		if w.Arrival == "concurrency" {
@@ -104,64 +99,56 @@ func (o *Flags) closed(given *pflag.FlagSet, fault faults) []int {
 	for text := range strings.SplitSeq(o.concurrency, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(text))
 		if err != nil || n < 1 || n > unlimited {
-			fault("--concurrency", fmt.Errorf("want an integer from 1 to %d, or several with commas between them, got %q", unlimited, text))
+			o.wrong.Add("--concurrency", "want an integer from 1 to %d, or several with commas between them, got %q", unlimited, text)
 			return nil
 		}
 		all = append(all, n)
 	}
-	if given.Changed("lanes") {
-		fault("--lanes", errors.New("contradicts --concurrency: both bound what is in flight"))
-	}
+	o.wrong.If(o.given.Changed("lanes"), "--lanes", "contradicts --concurrency: both bound what is in flight")
 	w.Lanes = all[0]
-	if !given.Changed("arrival") && config.Timed(w.Arrival) && !o.Aliases.fixedSchedule {
+	if !o.given.Changed("arrival") && w.Timed() && !o.Aliases.fixedSchedule {
 		w.Arrival = "concurrency"
 	}
 	if w.Arrival == "concurrency" && o.Aliases.datasetType == "weka_trace" { // AIPerf's concurrency is that of sessions
 		w.Arrival, w.AtOnce, w.Lanes = "sessions", all[0], unlimited
 	}
 	if w.Arrival == "concurrency" && o.Few {
-		o.requests = max(FewRequests, FewRounds*w.Lanes)
+		w.Rows = max(FewRequests, FewRounds*w.Lanes)
 	}
 	if w.Arrival != "concurrency" {
 		w.WarmupLanes = all[0]
-		if len(all) > 1 {
-			fault("--concurrency", fmt.Errorf("want one number with arrival %s, got %d", w.Arrival, len(all)))
-		}
+		o.wrong.If(len(all) > 1, "--concurrency", "want one number with arrival %s, got %d", w.Arrival, len(all))
 		return nil
 	}
 	return all
 }
 
 // levels reads --slo and --goodput, in replayd's or AIPerf's spelling.
-func (o *Flags) levels(fault faults) measure.SLO {
+func (o *Flags) levels() measure.SLO {
 	name, text := "--goodput", o.goodput
 	if o.SLO != "" {
 		name, text = "--slo", o.SLO
 	}
-	if o.SLO != "" && o.goodput != "" {
-		fault("--goodput", errors.New("want only one of --slo and --goodput"))
-	}
+	o.wrong.If(o.SLO != "" && o.goodput != "", "--goodput", "want only one of --slo and --goodput")
 	slo, err := measure.ParseSLO(text)
-	if err != nil {
-		fault(name, err)
-	}
+	o.fault(name, err)
 	return slo
 }
 
 // layout returns the program whose table is printed.
-func (o *Flags) layout(who Spelling, fault faults) string {
+func (o *Flags) layout(who Spelling) string {
 	switch o.table {
 	case "":
 		return string(who)
 	case string(Own), string(AIPerf), string(TraceReplay):
 	default:
-		fault("--table", fmt.Errorf("want replayd, aiperf or tracereplay, got %q", o.table))
+		o.wrong.Add("--table", "want replayd, aiperf or tracereplay, got %q", o.table)
 	}
 	return o.table
 }
 
 // saving determines where files are written.
-func (o *Flags) saving(r *Order, given *pflag.FlagSet, fault faults) {
+func (o *Flags) saving(r *Order) {
 	a := &o.Aliases
 	dir := cmp.Or(a.resultDir, r.Artifacts, ".")
 	if a.savePrompts {
@@ -170,16 +157,14 @@ func (o *Flags) saving(r *Order, given *pflag.FlagSet, fault faults) {
 	if a.saveExcel {
 		r.SaveExcel = filepath.Join(dir, export.XLSXName)
 	}
-	if given.Changed("result-dir") && !a.savePrompts && !a.saveExcel {
-		fault("--result-dir", errors.New("want --save-result or --save-prompts too: nothing else goes there"))
-	}
-	if a.Slice > 0 && r.Artifacts == "" {
-		fault("--slice-duration", errors.New("want --artifact-dir too: the slices are files there"))
-	}
+	o.wrong.If(o.given.Changed("result-dir") && !a.savePrompts && !a.saveExcel,
+		"--result-dir", "want --save-result or --save-prompts too: nothing else goes there")
+	o.wrong.If(a.Slice > 0 && r.Artifacts == "",
+		"--slice-duration", "want --artifact-dir too: the slices are files there")
 }
 
 // config returns the configuration that the flags describe.
-func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
+func (o *Flags) config(slo measure.SLO) config.Config {
 	c := config.Default()
 	c.Records = config.Records{Path: o.records} // no rotation: a run keeps all of its records
 	c.MaxWaiting = o.maxWaiting
@@ -187,72 +172,59 @@ func (o *Flags) config(slo measure.SLO, fault faults) config.Config {
 		c.Web.Listen = o.Listen
 	}
 	if name := o.sessionHeader; name != "" {
-		if value, twice := o.Workload.Request.Headers[name]; twice && value != config.SessionMark {
-			fault("--session-header", fmt.Errorf("contradicts --header %s: want one of them", name))
+		if value, twice := o.Workload.Request.Headers[name]; twice && value != openai.SessionMark {
+			o.wrong.Add("--session-header", "contradicts --header %s: want one of them", name)
 		}
-		o.setHeader(name, config.SessionMark)
+		o.setHeader(name, openai.SessionMark)
 	}
 	t, l := o.Target, o.Workload
 	if t.URL != "" {
 		t.URL = WithScheme(t.URL)
 	}
-	o.logIn(&t.HTTP.HTTPClientConfig, fault)
+	o.logIn(&t.HTTP)
 	if o.client != "" {
 		http, err := HTTPConfig(o.client)
-		if err != nil {
-			fault("--http.config.file", err)
-		}
-		t.HTTP = config.HTTP{HTTPClientConfig: http}
+		o.fault("--http.config.file", err)
+		t.HTTP = http
+	}
+	if !o.given.Changed("api") && !o.given.Changed("endpoint-type") && !o.given.Changed("backend") {
+		t.FollowAddress()
 	}
 	t.Name = "server"
 	if u, err := url.Parse(t.URL); err == nil && config.IsName(u.Hostname()) {
 		t.Name = u.Hostname()
 	}
 	l.Target = t.Name
-	o.bounded(&l, fault)
-	for _, d := range []struct {
-		flag  string
-		value config.Duration
-	}{{"--duration", o.duration}, {"--wait-ready", o.Wait}, {"--hold", o.Hold}} {
-		if d.value < 0 {
-			fault(d.flag, fmt.Errorf("want a duration ≥ 0, got %v", d.value))
-		}
-	}
-	if o.Hold > 0 && o.Listen == "" {
-		fault("--hold", errors.New("want --web.listen-address too: without it there is no /metrics to hold"))
-	}
-	if err := shardOf(o.shard, &l.Shard); err != nil {
-		fault("--shard", err)
-	}
+	o.bounded(&l)
+	o.wrong.NotNegative("--duration", o.duration)
+	o.wrong.NotNegative("--wait-ready", o.Wait)
+	o.wrong.NotNegative("--hold", o.Hold)
+	o.wrong.If(o.Hold > 0 && o.Listen == "",
+		"--hold", "want --web.listen-address too: without it there is no /metrics to hold")
+	o.fault("--shard", shardOf(o.shard, &l.Shard))
 	l.SLO.Bounds = config.BoundsOf(slo)
-	if !(o.Least >= 0 && o.Least <= 1) {
-		fault("--min-goodput", fmt.Errorf("want 0 to 1, got %v", o.Least))
-	}
+	o.wrong.Share(o.flagOf("workloads[0].slo.objective", AIPerf), o.Least)
 	if o.Least > 0 && o.Least < 1 { // with 0 or 1 there is no error budget to show: keep the default
 		l.SLO.Objective = o.Least
 	}
 	var err error
-	if l.Epoch, err = StartInstant(o.Start, time.Now()); err != nil {
-		fault("--start", err)
-	}
-	if !l.Epoch.IsZero() && l.Warmup.Requests > 0 {
-		fault("--warmup", errors.New("contradicts --start: the plan begins when the warm-up is over"))
-	}
+	l.Epoch, err = StartInstant(o.Start, time.Now())
+	o.fault("--start", err)
+	o.wrong.If(!l.Epoch.IsZero() && l.Warmup.Requests > 0,
+		"--warmup", "contradicts --start: the plan begins when the warm-up is over")
 	c.Targets, c.Workloads = []config.Target{t}, []config.Workload{l}
-	o.beside(&c, fault)
+	o.takeMetricsPages(&c)
 	return c
 }
 
 // bounded sets the end of the plan.
-func (o *Flags) bounded(l *config.Workload, fault faults) {
-	l.Repeat.Mode, l.Rows = "once", o.requests
-	if o.requests < 0 {
-		fault("--requests", fmt.Errorf("want an integer ≥ 0, got %d", o.requests))
-	}
+func (o *Flags) bounded(l *config.Workload) {
+	l.Repeat.Mode = "once"
+	o.wrong.AtLeast("--requests", l.Rows, 0)
 	switch {
 	case o.duration <= 0:
-	case config.Timed(l.Arrival):
-		if end := l.Trace.From + config.Duration(float64(o.duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
+	case l.Timed():
+		if end := l.Trace.From + time.Duration(float64(o.duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
 			l.Trace.To = end
 		}
 	default:
@@ -260,32 +232,33 @@ func (o *Flags) bounded(l *config.Workload, fault faults) {
 	}
 }
 
-// beside adds further metrics pages and GPUs to read.
-func (o *Flags) beside(c *config.Config, fault faults) {
+// takeMetricsPages adds further metrics pages and GPUs to read.
+func (o *Flags) takeMetricsPages(c *config.Config) {
 	if o.artifacts != "" {
-		c.Targets[0].Metrics.Interval = config.Duration(SampleEvery)
+		c.Targets[0].Metrics.Interval = SampleEvery
 	}
 	for i, page := range o.Aliases.serverMetrics {
 		t := config.DefaultTarget()
-		t.Metrics.Interval = config.Duration(SampleEvery)
+		t.Metrics.Interval = SampleEvery
 		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, WithScheme(page)
+		t.FollowAddress() // of the requests, of which it gets none
 		c.Targets = append(c.Targets, t)
 	}
 	for _, page := range o.Aliases.gpuTelemetry {
 		g := config.DefaultGPU()
-		g.Interval = config.Duration(SampleEvery)
+		g.Interval = SampleEvery
 		g.Target = c.Targets[0].Name
 		if page == "pynvml" { // AIPerf's name for the GPUs of this host
 			g.NvidiaSMI = "auto"
 			c.GPUs = append(c.GPUs, g)
 			continue
 		}
-		if !isAddress(page) {
-			fault("--gpu-telemetry", fmt.Errorf("want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page))
-		}
+		o.wrong.If(!isAddress(page),
+			"--gpu-telemetry", "want pynvml or addresses of dcgm-exporters such as node1:9400/metrics, got %q", page)
 		page = WithScheme(page)
 		t := config.DefaultTarget() // a target per page keeps their figures apart; no request is sent to it
 		t.Name, t.URL, t.Metrics.URL, t.Metrics.Interval = fmt.Sprintf("gpus%d", len(c.GPUs)+1), c.Targets[0].URL, page, 0
+		t.FollowAddress()
 		c.Targets = append(c.Targets, t)
 		g.Target, g.DCGMExporter = t.Name, page
 		c.GPUs = append(c.GPUs, g)
@@ -293,7 +266,7 @@ func (o *Flags) beside(c *config.Config, fault faults) {
 }
 
 // shardOf reads --shard.
-func shardOf(s string, shard *config.Shard) error {
+func shardOf(s string, shard *schedule.Shard) error {
 	index, of, _ := strings.Cut(s, "/")
 	n, err := strconv.Atoi(of)
 	if err != nil || shard.Index.UnmarshalText([]byte(index)) != nil {

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"replayd/internal/openai"
 )
 
 // next: is the next boundary that is not about to pass.
@@ -30,5 +33,34 @@ func TestStartInstant(t *testing.T) {
 		if got, err := StartInstant(bad, at("10:00:00")); err == nil {
 			t.Errorf("%s: want an error, got %v", bad, got)
 		}
+	}
+}
+
+// The API follows from the address where no flag gives one, for the targets too that are only read.
+func TestAPIOfAddress(t *testing.T) {
+	for line, want := range map[string]openai.API{
+		"--url h:1":                                openai.Chat,
+		"--url h:1/v1/completions":                 openai.Completions,
+		"--url h:1/v1/chat/completions":            openai.Chat,
+		"--url h:1 --endpoint-path /d/completions": openai.Completions,
+		"--url h:1 --api completions":              openai.Completions,
+		"--url h:1 --api completions --isl 5":      openai.Completions,
+		"--url h:1/v1/completions --isl 5 --server-metrics s:2 --gpu-telemetry n:3": openai.Completions,
+		"--url h:1 --isl 5 --endpoint v1/completions":                               openai.Completions,
+		"--url h:1/v1/completions --isl 5 --endpoint-type completions":              openai.Completions,
+		"--url h:1 --trace-path t.jsonl --api completions":                          openai.Completions,
+		"--url h:1/v1/completions --trace-path t.jsonl":                             openai.Completions,
+	} {
+		if !strings.Contains(line, "--isl") && !strings.Contains(line, "trace-path") {
+			line += " t.jsonl"
+		}
+		if r, err := ordered(t, line); err != nil || r.Config.Targets[0].API != want {
+			t.Errorf("%s: want %s, got %s, %v", line, want, r.Config.Targets[0].API, err)
+		}
+	}
+	const both = "--url: ends in /completions, which is api completions, and api is chat: " +
+		"want api completions, or an address without it"
+	if _, err := ordered(t, "--url h:1/v1/completions --api chat t.jsonl"); err == nil || err.Error() != both {
+		t.Errorf("want %s, got %v", both, err)
 	}
 }

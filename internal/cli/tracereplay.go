@@ -1,42 +1,39 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
-
-	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
 	"replayd/internal/dataset"
 )
 
 // takeTraceReplay translates trace_replay.py's flags.
-func (o *Flags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults) {
+func (o *Flags) takeTraceReplay(path string) {
 	a, t, w := &o.Aliases, &o.Target, &o.Workload
 	switch a.backend {
-	case "", "vllm", "sglang", "lmdeploy", "openai-chat":
+	case "":
+	case "vllm", "sglang", "lmdeploy", "openai-chat":
 		t.API = "chat"
 	case "openai":
 		t.API = "completions"
 	default:
-		fault("--backend", fmt.Errorf("want vllm, sglang, lmdeploy, openai-chat or openai: others do not speak the OpenAI API, got %q", a.backend))
+		o.wrong.Add("--backend", "want vllm, sglang, lmdeploy, openai-chat or openai: "+
+			"others do not speak the OpenAI API, got %q", a.backend)
 	}
-	if given.Changed("url") && (given.Changed("host") || given.Changed("port")) {
-		fault("--host", errors.New("contradicts --url: want one of them"))
-	} else if !given.Changed("url") {
+	o.wrong.If(o.given.Changed("api") && a.backend != "", "--backend", "want only one of it and --api")
+	if o.given.Changed("url") && (o.given.Changed("host") || o.given.Changed("port")) {
+		o.wrong.Add("--host", "contradicts --url: want one of them")
+	} else if !o.given.Changed("url") {
 		t.URL = "http://" + hostPort(a.host, a.port)
 	}
-	if a.port < 1 || a.port > math.MaxUint16 {
-		fault("--port", fmt.Errorf("want 1 to 65535, got %d", a.port))
-	}
+	o.wrong.If(a.port < 1 || a.port > math.MaxUint16, "--port", "want 1 to 65535, got %d", a.port)
 	switch {
 	case path != "" && a.tracePath != "":
-		fault("--trace-path", fmt.Errorf("want it or TRACE, got both, %q and %q", a.tracePath, path))
+		o.wrong.Add("--trace-path", "want it or TRACE, got both, %q and %q", a.tracePath, path)
 	case path == "" && a.tracePath == "":
-		fault("--trace-path", errors.New("want the path of a trace, got none"))
+		o.wrong.Add("--trace-path", "want the path of a trace, got none")
 	case path == "":
 		w.Trace.Path = a.tracePath
 	default:
@@ -44,22 +41,24 @@ func (o *Flags) takeTraceReplay(path string, given *pflag.FlagSet, fault faults)
 	}
 	switch a.traceMode {
 	case "trace":
-		if given.Changed("dataset-name") || given.Changed("dataset-path") {
-			fault("--dataset-name", errors.New("needs --trace-mode benchmark"))
-		}
+		o.wrong.If(o.given.Changed("dataset-name") || o.given.Changed("dataset-path"),
+			"--dataset-name", "needs --trace-mode benchmark")
 	case "benchmark":
 		format, err := dataset.Named(a.datasetName)
 		if err != nil {
-			fault("--dataset-name", err)
+			o.fault("--dataset-name", err)
 			format = dataset.Bundled
 		}
 		if format != dataset.Bundled && a.datasetPath == "" {
-			fault("--dataset-path", fmt.Errorf("want the file of %s: nothing is downloaded (ShareGPT_V3_unfiltered_cleaned_split.json is at huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered); --dataset-name bundled needs none", a.datasetName))
+			o.wrong.Add("--dataset-path", "want the file of %s: nothing is downloaded "+
+				"(ShareGPT_V3_unfiltered_cleaned_split.json is at "+
+				"huggingface.co/datasets/anon8231489123/ShareGPT_Vicuna_unfiltered); --dataset-name bundled needs none",
+				a.datasetName)
 			format = dataset.Bundled // one fault is enough
 		}
 		w.Dataset = config.Dataset{Format: string(format), Path: a.datasetPath}
 	default:
-		fault("--trace-mode", fmt.Errorf("want trace or benchmark, got %q", a.traceMode))
+		o.wrong.Add("--trace-mode", "want trace or benchmark, got %q", a.traceMode)
 	}
 }
 

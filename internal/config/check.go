@@ -1,18 +1,14 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"math"
 	"net"
 	"regexp"
-	"slices"
 	"strings"
 
-	"replayd/internal/measure"
+	"replayd/internal/fault"
 	"replayd/internal/openai"
-	"replayd/internal/spelling"
+	"replayd/internal/schedule"
 	"replayd/internal/synth"
 )
 
@@ -24,28 +20,29 @@ func IsName(s string) bool { return names.MatchString(s) }
 
 // Check returns every fault of a resolved configuration, each with its key, so that an operator can fix all at once. It
 // opens no files and does not change the configuration.
-func (c *Config) Check() Faults {
-	var f Faults
-	if _, _, err := net.SplitHostPort(c.Web.Listen); err != nil {
-		f.add("web.listen", "want host:port or :port, got %q", c.Web.Listen)
+func (c *Config) Check() fault.List {
+	f := &fault.List{}
+	_, port, err := net.SplitHostPort(c.Web.Listen)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port) // a number or the name of a service; it asks no server
 	}
-	f.notNegative("drain", c.Drain)
-	if c.MaxWaiting < 0 {
-		f.add("max_waiting", "want a size ≥ 0, got %d", c.MaxWaiting)
+	f.If(err != nil, "web.listen", "want host:port or :port, got %q", c.Web.Listen)
+	f.AtLeast("web.max_connections", c.Web.MaxConnections, 1)
+	for i, host := range c.Web.AllowedHosts {
+		f.If(host == "" || strings.ContainsAny(host, ":/ ") || strings.Contains(host, "*") && host != "*",
+			fmt.Sprintf("web.allowed_hosts[%d]", i), "want a host name without a port, or * for any, got %q", host)
 	}
-	if c.Records.MaxBytes < 0 {
-		f.add("records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
-	}
-	f.atLeast("records.keep", c.Records.Keep, 0)
-	if c.State.MaxBytes < 1 {
-		f.add("state.max_bytes", "want a size ≥ 1, got %d", c.State.MaxBytes)
-	}
+	f.NotNegative("drain", c.Drain)
+	f.If(c.MaxWaiting < 0, "max_waiting", "want a size ≥ 0, got %d", c.MaxWaiting)
+	f.If(c.Records.MaxBytes < 0, "records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
+	f.AtLeast("records.keep", c.Records.Keep, 0)
+	f.If(c.State.MaxBytes < 1, "state.max_bytes", "want a size ≥ 1, got %d", c.State.MaxBytes)
 	targets, seen := map[string]*Target{}, map[string]bool{}
 	for i := range c.Targets {
 		t := &c.Targets[i]
 		at := fmt.Sprintf("targets[%d]", i)
-		f.name(at, t.Name, seen)
-		t.check(at, &f)
+		checkName(f, at, t.Name, seen)
+		t.check(at, f)
 		if targets[t.Name] == nil {
 			targets[t.Name] = t
 		}
@@ -54,167 +51,119 @@ func (c *Config) Check() Faults {
 	for i := range c.Workloads {
 		w := &c.Workloads[i]
 		at := fmt.Sprintf("workloads[%d]", i)
-		f.name(at, w.Name, workloads)
-		w.check(at, &f)
+		checkName(f, at, w.Name, workloads)
+		w.check(at, f)
 		t := targets[w.Target]
 		if t == nil {
-			f.add(at+".target", "want the name of a target, got %q", w.Target)
+			f.Add(at+".target", "want the name of a target, got %q", w.Target)
 			continue
 		}
-		w.Guard.check(at+".guard", t, &f)
-		w.SLO.check(at+".slo", t, &f)
-		w.Request.checkAgainst(at+".request.echo_header", t, &f)
-		if w.Trace.Path != "" && w.Dataset.Given() && t.Tokenizer == "" {
-			f.add(at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
+		if t.Metrics.Interval == 0 && w.Guard.Scraped() {
+			f.Add(at+".guard", "waiting and kv_cache_usage are read from the target's metrics, "+
+				"and its metrics.interval is 0: they are not scraped")
 		}
+		w.SLO.check(at+".slo", t, f)
+		w.checkEcho(at+".request.echo_header", t, f)
+		f.If(w.Trace.Path != "" && w.Dataset.Given() && t.Tokenizer == "",
+			at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
 	}
 	for i := range c.GPUs {
 		g := &c.GPUs[i]
 		at := fmt.Sprintf("gpus[%d]", i)
-		if targets[g.Target] == nil {
-			f.add(at+".target", "want the name of a target, got %q", g.Target)
-		}
-		g.check(at, &f)
+		f.If(targets[g.Target] == nil, at+".target", "want the name of a target, got %q", g.Target)
+		g.check(at, f)
 	}
-	c.checkComparisons(targets, &f)
-	if len(c.Targets) == 0 {
-		f.add("targets", "want at least one target, got none")
-	}
-	if len(c.Workloads) == 0 {
-		f.add("workloads", "want at least one workload, got none")
-	}
-	return f
+	c.checkComparisons(targets, f)
+	f.If(len(c.Targets) == 0, "targets", "want at least one target, got none")
+	f.If(len(c.Workloads) == 0, "workloads", "want at least one workload, got none")
+	return *f
 }
 
-func (t *Target) check(at string, f *Faults) {
+func (t *Target) check(at string, f *fault.List) {
 	before := len(*f)
-	f.address(at+".url", t.URL, "http://127.0.0.1:8000")
-	if err := openai.CheckURL(t.URL); err != nil && len(*f) == before {
-		f.add(at+".url", "%s", strings.TrimPrefix(err.Error(), "url: "))
+	checkAddress(f, at+".url", t.URL, "http://127.0.0.1:8000")
+	if len(*f) == before {
+		*f = append(*f, t.CheckAddress().Under(at)...)
 	}
-	f.oneOf(at+".api", t.API, "chat", "completions")
-	f.oneOf(at+".output", t.Output, "exact", "max", "free")
-	f.notNegative(at+".timeouts.connect", t.Timeouts.Connect)
-	f.notNegative(at+".timeouts.first_token", t.Timeouts.FirstToken)
-	f.notNegative(at+".timeouts.stall", t.Timeouts.Stall)
-	f.notNegative(at+".timeouts.total", t.Timeouts.Total)
-	if t.PerChunk && !t.Stream {
-		f.add(at+".per_chunk_usage", "needs streamed answers, got stream: false")
-	}
-	if t.Idle <= 0 {
-		f.add(at+".idle", "want a duration > 0, got %v", t.Idle)
-	}
-	if t.Replica != "" {
-		if err := openai.CheckReplicaHeader(t.Replica); err != nil {
-			f.add(at+".replica_header", "%v", err)
-		}
-	}
+	*f = append(*f, t.Options.Check().Under(at)...)
+	f.If(t.Idle == 0, at+".idle", "want a duration > 0, got 0s")
 	t.Metrics.check(at+".metrics", f)
 }
 
-func (w *Workload) check(at string, f *Faults) {
+func (w *Workload) check(at string, f *fault.List) {
 	w.checkRows(at, f)
-	f.oneOf(at+".prompt.form", w.Prompt.Form, "text", "tokens")
-	f.oneOf(at+".prompt.words", w.Prompt.Words, "main", "all")
-	if err := synth.Salt(w.Prompt.Salt).Check(); err != nil {
-		f.add(at+".prompt.salt", "%v", err)
+	f.OneOf(at+".prompt.form", string(w.Prompt.Form), string(synth.Text), string(synth.Tokens))
+	f.OneOf(at+".prompt.words", w.Prompt.Words, "main", "all")
+	if err := w.Prompt.Salt.Check(); err != nil {
+		f.Add(at+".prompt.salt", "%v", err)
 	}
-	f.atLeast(at+".lanes", w.Lanes, 1)
-	f.oneOf(at+".overload", w.Overload, "wait", "drop")
-	f.notNegative(at+".max_wait", w.MaxWait)
-	if w.Prebuild.Bytes < 1 || w.Prebuild.Bytes > math.MaxInt32 {
-		f.add(at+".prebuild.bytes", "want a size of 1 byte to 2 GiB, got %d", w.Prebuild.Bytes)
-	}
-	f.atLeast(at+".budget.requests_per_minute", w.Budget.RequestsPerMinute, 0)
-	f.atLeast(at+".budget.prompt_tokens_per_hour", w.Budget.PromptTokensPerHour, 0)
-	f.atLeast(at+".budget.output_tokens_per_day", w.Budget.OutputTokensPerDay, 0)
-	w.Request.check(at+".request", f)
+	*f = append(*f, w.Sending.Check().Under(at)...)
+	*f = append(*f, w.Guard.Check().Under(at+".guard")...)
+	*f = append(*f, w.Budget.Check().Under(at+".budget")...)
+	*f = append(*f, w.Request.Check().Under(at+".request")...)
 }
 
-// check also rejects bounds on streaming quantities of a target without streaming: no request could exceed them.
-func (s SLO) check(at string, t *Target, f *Faults) {
-	for _, b := range s.Bounds.check(at, f) {
-		if !t.Stream && b.Quantity.Streamed() {
-			f.add(at+"."+b.Quantity.String(), "needs streamed answers, got %v", b.Text(b.Limit))
-		}
-	}
-	f.notNegative(at+".session.makespan", s.Session.Makespan)
-	f.objective(at+".objective", s.Objective)
-	f.objective(at+".session.objective", s.Session.Objective)
-}
-
-// objective checks a share that should be good: with 1 there is no error budget.
-func (f *Faults) objective(path string, o float64) {
-	if !(o > 0 && o < 1) {
-		f.add(path, "want a number > 0 and < 1, got %v", o)
-	}
-}
-
-// keysOfSLO lists the keys of an SLO.
-func keysOfSLO() []string {
-	keys := []string{"objective", "session"}
-	for _, q := range measure.Quantities() {
-		keys = append(keys, q.String(), q.Tag())
-	}
-	return keys
-}
-
-// check returns the valid bounds in the order of the quantities.
-func (b Bounds) check(at string, f *Faults) (slo measure.SLO) {
-	for _, name := range slices.Sorted(maps.Keys(b)) {
-		if _, known := measure.QuantityOf(name); !known {
-			f.add(at+"."+name, "%s%s: want objective, session or %s", unknownKey, spelling.DidYouMean(name, "", keysOfSLO()), measure.QuantityNames())
-			continue
-		}
-		value := "0"
-		switch v := b[name].(type) {
-		case nil:
-		case string, int, int64, uint64, float64, bool:
-			value = cmp.Or(fmt.Sprint(v), value)
-		default:
-			f.add(at+"."+name, "want one value")
-			continue
-		}
-		switch bound, err := measure.ParseBound(name, value); {
-		case err != nil:
-			f.add(at+"."+name, "%v", err)
-		case slo.Limit(bound.Quantity) > 0 && bound.Limit > 0:
-			f.add(at+"."+name, "want %s once, got it under both of its names", bound.Quantity)
-		case bound.Limit > 0:
-			slo = append(slo, bound)
-		}
-	}
-	return measure.NewSLO(slo...)
-}
-
-func (f *Faults) add(path, format string, args ...any) {
-	*f = append(*f, Fault{path, fmt.Sprintf(format, args...)})
-}
-
-func (f *Faults) name(at, name string, seen map[string]bool) {
+func checkName(f *fault.List, at, name string, seen map[string]bool) {
 	switch {
 	case !names.MatchString(name):
-		f.add(at+".name", "want 1 to 63 of A-Z a-z 0-9 _ . -, got %q", name)
+		f.Add(at+".name", "want 1 to 63 of A-Z a-z 0-9 _ . -, got %q", name)
 	case seen[name]:
-		f.add(at+".name", "want a name of its own, got %q a second time", name)
+		f.Add(at+".name", "want a name of its own, got %q a second time", name)
 	}
 	seen[name] = true
 }
 
-func (f *Faults) oneOf(path, got string, want ...string) {
-	if !slices.Contains(want, got) {
-		f.add(path, "%s", spelling.Want(want, got))
+// checkComparisons checks the comparisons and their references.
+func (c *Config) checkComparisons(targets map[string]*Target, f *fault.List) {
+	workloads := map[string]*Workload{}
+	for i := range c.Workloads {
+		workloads[c.Workloads[i].Name] = &c.Workloads[i]
+	}
+	seen, compared := map[string]bool{}, map[string]string{}
+	for i := range c.Comparisons {
+		one := &c.Comparisons[i]
+		at := fmt.Sprintf("comparisons[%d]", i)
+		checkName(f, at, one.Name, seen)
+		w := workloads[one.Workload]
+		switch other, twice := compared[one.Workload]; {
+		case w == nil:
+			f.Add(at+".workload", "want the name of a workload, got %q", one.Workload)
+		case twice:
+			f.Add(at+".workload", "want a workload of its own, got %q, which comparison %q has", one.Workload, other)
+		case !w.Timed() && (!w.ByRate() || w.Arrival == schedule.Users):
+			f.Add(at+".workload", "want a workload with planned instants (arrival exact, spread, constant, poisson or gamma), "+
+				"got arrival %s", w.Arrival)
+		default:
+			compared[one.Workload] = one.Name
+		}
+		candidate := targets[one.Candidate]
+		if candidate == nil {
+			f.Add(at+".candidate", "want the name of a target, got %q", one.Candidate)
+		} else if w != nil {
+			w.checkSides(at, targets[w.Target], candidate, f)
+		}
+		*f = append(*f, one.Check().Under(at)...)
 	}
 }
 
-func (f *Faults) atLeast(path string, got, least int) {
-	if got < least {
-		f.add(path, "want an integer ≥ %d, got %d", least, got)
+// checkSides checks that both targets of a comparison are asked in the same way, so that their answers can be compared.
+func (w *Workload) checkSides(at string, baseline, candidate *Target, f *fault.List) {
+	if baseline == nil {
+		return // the workload has the fault
 	}
+	if baseline.Stream != candidate.Stream || baseline.API != candidate.API || baseline.Output != candidate.Output {
+		f.Add(at+".candidate", "want a target with the api, stream and output of %q (%s, %v, %s), got %s, %v, %s",
+			baseline.Name, baseline.API, baseline.Stream, baseline.Output, candidate.API, candidate.Stream, candidate.Output)
+	}
+	w.checkEcho(at+".candidate", candidate, f)
 }
 
-func (f *Faults) notNegative(path string, d Duration) {
-	if d < 0 {
-		f.add(path, "want a duration ≥ 0, got %v", d)
+// checkEcho checks the header that is sent back against those of the target.
+func (w *Workload) checkEcho(path string, t *Target, f *fault.List) {
+	if w.Request.EchoHeader == "" {
+		return
+	}
+	if name := openai.HeaderSet(t.HTTP.HTTPHeaders, openai.EchoedAs(w.Request.EchoHeader)); name != "" {
+		f.Add(path, "contradicts http.http_headers.%s of target %q: want one of them", name, t.Name)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/spf13/pflag"
+
+	"replayd/internal/fault"
+	"replayd/internal/gpu"
+	"replayd/internal/limits"
+	"replayd/internal/measure"
+	"replayd/internal/metrics"
+	"replayd/internal/openai"
+	"replayd/internal/replay"
+	"replayd/internal/scalar"
+	"replayd/internal/schedule"
+	"replayd/internal/scrape"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -33,40 +45,53 @@ func TestGoodFile(t *testing.T) {
 	if got := vllm.HTTP.HTTPHeaders.Headers["X-Team"].Values; !cmp.Equal(got, []string{"search"}) {
 		t.Errorf("headers: got %v", got)
 	}
-	want := Timeouts{Connect: Duration(2 * time.Second), FirstToken: Duration(90 * time.Second), Stall: Duration(30 * time.Second), Total: Duration(10 * time.Minute)}
+	want := openai.Timeouts{Connect: 2 * time.Second, FirstToken: 90 * time.Second, Stall: 30 * time.Second, Total: 10 * time.Minute}
 	if vllm.Timeouts != want {
 		t.Errorf("timeouts: want what the file says over the defaults, got %v", vllm.Timeouts)
 	}
 	wantWorkload := Workload{
 		Name: "conversation", Target: "vllm",
 		Trace: Trace{
-			Path: "conversation_trace.jsonl", Format: "auto", BlockTokens: 512, From: Duration(5 * time.Minute), To: Duration(time.Hour),
-			MaxInput: 8192, OverLimit: "clip",
+			Path: "conversation_trace.jsonl", Format: "auto", BlockTokens: 512, From: 5 * time.Minute, To: time.Hour,
+			LengthLimits: replay.LengthLimits{MaxInput: 8192, OverLimit: "clip"},
 		},
-		Arrival: "spread", RateOf: "requests", Burstiness: 1, Speed: 2,
-		Repeat:    Repeat{Mode: "loop", Every: Duration(24 * time.Hour), Gap: Duration(30 * time.Second), Align: "wall_clock", Offset: Duration(time.Hour)},
-		TurnDelay: TurnDelay{Scale: 1},
+		Pattern:   schedule.Pattern{Arrival: "spread", RateOf: "requests", Burstiness: 1, Speed: 2},
+		Repeat:    schedule.Repeat{Mode: "loop", Every: 24 * time.Hour, Gap: 30 * time.Second, Align: "wall_clock", Offset: time.Hour},
+		TurnDelay: schedule.TurnDelay{Scale: 1},
 		Prompt:    Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
-		Lanes:     64, Overload: "drop", MaxWait: Duration(5 * time.Second), Prebuild: Prebuild{4 << 20}, Shard: Shard{Index: 1, Of: 4},
-		SLO:     SLO{Bounds: Bounds{"ttft": "500ms", "tpot": "50ms", "e2e": "10s", "output_token_throughput_per_user": 20}, Objective: 0.995, Session: SessionSLO{Makespan: Duration(10 * time.Minute), Objective: 0.8}},
-		Guard:   Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, OnMissingMetrics: "go", ResumeAfter: Duration(time.Minute)},
-		Budget:  Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
-		Request: Request{Priority: new(Integer), CacheSalt: "loop", User: "replayd", Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"}},
+		Sending:   replay.Sending{Lanes: 64, Overload: "drop", MaxWait: 5 * time.Second, Prebuild: replay.Prebuild{Bytes: 4 << 20}},
+		Shard:     schedule.Shard{Index: 1, Of: 4},
+		SLO: SLO{Bounds: Bounds{
+			"ttft": "500ms", "tpot": "50ms", "e2e": "10s",
+			"output_token_throughput_per_user": 20,
+		}, Objective: 0.995, Session: metrics.SessionSLO{SessionSLO: measure.SessionSLO{Makespan: 10 * time.Minute}, Objective: 0.8}},
+		Guard:  limits.Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, OnMissingMetrics: "go", ResumeAfter: time.Minute},
+		Budget: limits.Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
+		Request: replay.RequestFields{
+			Priority: new(scalar.Integer), CacheSalt: "loop", User: "replayd",
+			Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"},
+		},
 	}
-	wantStages := []Stage{{Rate: 100, Over: Duration(time.Minute), Hold: Duration(2 * time.Minute)}, {Rate: 200}}
+	wantStages := []schedule.Stage{{Rate: 100, Over: time.Minute, Hold: 2 * time.Minute}, {Rate: 200}}
 	if got := c.Workloads[2].Stages; !cmp.Equal(got, wantStages) {
 		t.Errorf("stages: want %v, got %v", wantStages, got)
 	}
 	if d := cmp.Diff(wantWorkload, conversation); d != "" {
 		t.Errorf("workload: -want +got\n%s", d)
 	}
-	wantRows := []MetricRow{{Family: "my_queue", As: "requests_waiting", Merge: "max"}}
-	if m := vllm.Metrics; m.Interval != Duration(10*time.Second) || m.Replicas != "vllm-headless:8000" || !cmp.Equal(m.Map, wantRows) {
+	wantRows := []scrape.Row{{Family: "my_queue", Quantity: "requests_waiting", Merge: "max"}}
+	if m := vllm.Metrics; m.Interval != 10*time.Second || m.Replicas != "vllm-headless:8000" || !reflect.DeepEqual(m.Map, wantRows) {
 		t.Errorf("metrics: got %+v", m)
 	}
 	wantGPUs := []GPU{
-		{Target: "vllm", DCGMExporter: "http://127.0.0.1:9400/metrics", Profiling: true, Interval: Duration(5 * time.Second), Select: GPUSelect{Index: Words{"0", "1"}, Pod: "vllm-*"}},
-		{Target: "sglang", NvidiaSMI: "auto", Profiling: true, Interval: Duration(15 * time.Second), Select: GPUSelect{Index: Words{"2"}, UUID: Words{"GPU-12345678", "GPU-9abcdef0"}}},
+		{
+			Target: "vllm", DCGMExporter: "http://127.0.0.1:9400/metrics", Profiling: true, Interval: 5 * time.Second,
+			Select: gpu.Select{Index: scalar.Words{"0", "1"}, Pod: "vllm-*"},
+		},
+		{
+			Target: "sglang", NvidiaSMI: "auto", Profiling: true, Interval: 15 * time.Second,
+			Select: gpu.Select{Index: scalar.Words{"2"}, UUID: scalar.Words{"GPU-12345678", "GPU-9abcdef0"}},
+		},
 	}
 	if d := cmp.Diff(wantGPUs, c.GPUs, cmpopts.IgnoreTypes(HTTP{})); d != "" {
 		t.Errorf("gpus: -want +got\n%s", d)
@@ -146,7 +171,7 @@ func TestPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Web.Listen != ":1" || c.Drain != Duration(time.Second) || c.Records.Path != "records.jsonl" {
+	if c.Web.Listen != ":1" || c.Drain != time.Second || c.Records.Path != "records.jsonl" {
 		t.Errorf("want the environment over the file, got %+v, %v, %+v", c.Web, c.Drain, c.Records)
 	}
 	if want := []string{"REPLAYD_TRACES", "REPLAYD_PORT"}; !cmp.Equal(ignored, want) {
@@ -161,29 +186,29 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("want values of their types from the environment, got %+v, %+v, %v", c.Web, c.Records, err)
 	}
 	_, err = Load("testdata/good.yaml", []string{"REPLAYD_RECORDS__KEEP=few", "REPLAYD_WEB__ENABLE_PPROF=maybe"}, nil, note)
-	if want := "testdata/good.yaml: web.enable_pprof: want true or false, got maybe\ntestdata/good.yaml: records.keep: want an integer, got few"; err == nil || err.Error() != want {
+	if want := "REPLAYD_WEB__ENABLE_PPROF: want true or false, got maybe\nREPLAYD_RECORDS__KEEP: want an integer, got few"; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
 	_, err = Load("testdata/good.yaml", []string{"REPLAYD_DRAIN=soon"}, nil, note)
-	if want := `testdata/good.yaml: drain: want a duration with a unit, such as 30s or 5m, got "soon"`; err == nil || err.Error() != want {
+	if want := `REPLAYD_DRAIN: want a duration with a unit, such as 30s or 5m, got "soon"`; err == nil || err.Error() != want {
 		t.Errorf("want %q, got %v", want, err)
 	}
 }
 
 func TestShardAuto(t *testing.T) {
-	f := func(env string, of int, want Auto, fault string) {
+	f := func(env string, of int, want scalar.Auto, wrong string) {
 		t.Helper()
 		t.Setenv("JOB_COMPLETION_INDEX", env)
-		var faults Faults
-		s := Shard{Index: AutoValue, Of: of}
-		if err := s.resolve(); err != nil {
-			faults.add("shard.index", "%v", err)
+		var faults fault.List
+		s := schedule.Shard{Index: scalar.AutoValue, Of: of}
+		if err := resolveShard(&s); err != nil {
+			faults.Add("shard.index", "%v", err)
 		}
 		switch {
-		case fault == "" && (len(faults) > 0 || s.Index != want):
+		case wrong == "" && (len(faults) > 0 || s.Index != want):
 			t.Errorf("%q of %d: want %d, got %d, %v", env, of, want, s.Index, faults)
-		case fault != "" && (len(faults) != 1 || faults[0].Want != fault):
-			t.Errorf("%q of %d: want %q, got %v", env, of, fault, faults)
+		case wrong != "" && (len(faults) != 1 || faults[0].Want != wrong):
+			t.Errorf("%q of %d: want %q, got %v", env, of, wrong, faults)
 		}
 	}
 	f("3", 4, 3, "")

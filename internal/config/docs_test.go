@@ -13,7 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/fault"
 	"replayd/internal/measure"
+	"replayd/internal/scalar"
+	"replayd/internal/schedule"
+	"replayd/internal/scrape"
 )
 
 // readTables returns the tables of docs/reference/configuration.md: the heading of the first column, then key and default.
@@ -54,12 +58,13 @@ func readTables(t *testing.T) map[string]map[string]string {
 func keysOf(section reflect.Type, at string) []string {
 	var keys []string
 	for field := range section.Fields() {
-		key := join(at, field.Tag.Get("koanf"))
+		below, ok := keyOf(field)
+		key := fault.Join(at, below)
 		switch {
-		case field.Tag.Get("koanf") == "-" || field.Type.Kind() == reflect.Slice && field.Type != reflect.TypeFor[Words]():
+		case !ok || field.Type.Kind() == reflect.Slice && field.Type != reflect.TypeFor[scalar.Words]():
 		case field.Type == reflect.TypeFor[Bounds]():
 			for _, q := range measure.Quantities() {
-				keys = append(keys, join(at, q.String()))
+				keys = append(keys, fault.Join(at, q.String()))
 			}
 		case field.Type.Kind() == reflect.Struct && field.Type != reflect.TypeFor[HTTP]():
 			keys = append(keys, keysOf(field.Type, key)...)
@@ -75,7 +80,7 @@ func TestDocumentedKeysAreThoseOfTheFile(t *testing.T) {
 	tables := readTables(t)
 	for heading, section := range map[string]reflect.Type{
 		"key": reflect.TypeFor[Config](), "key of a target": reflect.TypeFor[Target](), "key of a workload": reflect.TypeFor[Workload](),
-		"key of a stage": reflect.TypeFor[Stage](), "key of a row": reflect.TypeFor[MetricRow](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
+		"key of a stage": reflect.TypeFor[schedule.Stage](), "key of a row": reflect.TypeFor[scrape.Row](), "key of a source of GPU figures": reflect.TypeFor[GPU](),
 		"key of a comparison": reflect.TypeFor[Comparison](),
 	} {
 		if d := cmp.Diff(slices.Sorted(maps.Keys(tables[heading])), keysOf(section, "")); d != "" {

@@ -8,72 +8,50 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/fault"
 	"replayd/internal/secret"
 )
 
-// A Fault is one error in a configuration.
-type Fault struct {
-	Path string // the key, such as workloads[0].repeat.every
-	Want string // expected and actual value
-}
-
-// Faults lists the errors of a configuration.
-type Faults []Fault
-
-// Places maps the keys of a configuration file to their lines. A key set by the environment or a flag is on line 0.
-type Places struct {
-	file  string
-	lines map[string]int
+// at returns the place of a key and its line, 0 outside the file.
+func (p *Places) at(key string) (place string, line int) {
+	if p == nil {
+		return "", 0
+	}
+	if name := p.named[key]; name != "" {
+		return name, 0
+	}
+	if line = lineOf(p.lines, key); line > 0 {
+		return p.file + ":" + strconv.Itoa(line), line
+	}
+	return p.file, 0
 }
 
 // Invalid is the error of a configuration with faults. Its text has one line per fault, in the order of the file.
 type Invalid struct {
-	Faults Faults
+	Faults fault.List // without places
 	text   string
 }
 
 func (e *Invalid) Error() string { return e.text }
 
-// Refuse returns an error with the place of each fault: file, line, and the name of the workload, target or comparison. It returns
-// nil if f is empty.
-func (c *Config) Refuse(f Faults) error {
+// Refuse returns an error with the place of each fault: file, line, and the name of the workload, target or comparison.
+// It returns nil if f is empty.
+func (c *Config) Refuse(f fault.List) error {
 	if len(f) == 0 {
 		return nil
 	}
-	type placed struct {
-		Fault
-		line int
+	line := func(one fault.Fault) int { _, line := c.Places.at(one.Key); return line }
+	f = slices.Clone(f)
+	slices.SortStableFunc(f, func(a, b fault.Fault) int { return line(a) - line(b) })
+	shown := f.Named(c.named)
+	for i := range shown {
+		shown[i].Place, _ = c.Places.at(f[i].Key)
+		if c.Places != nil && c.Places.named[f[i].Key] != "" {
+			shown[i].Key = "" // the flag stands for it
+		}
+		shown[i].Want = secret.InAddresses(f[i].Want)
 	}
-	all := make([]placed, len(f))
-	for i, fault := range f {
-		all[i] = placed{Fault: fault}
-		if c.Places != nil {
-			all[i].line = lineOf(c.Places.lines, fault.Path)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b placed) int { return a.line - b.line })
-	sorted := make(Faults, len(all))
-	var text strings.Builder
-	for i, fault := range all {
-		sorted[i] = fault.Fault
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		if c.Places != nil {
-			text.WriteString(c.Places.file)
-			if fault.line > 0 {
-				text.WriteByte(':')
-				text.WriteString(strconv.Itoa(fault.line))
-			}
-			text.WriteString(": ")
-		}
-		if fault.Path != "" {
-			text.WriteString(c.named(fault.Path))
-			text.WriteString(": ")
-		}
-		text.WriteString(secret.InAddresses(fault.Want))
-	}
-	return &Invalid{sorted, text.String()}
+	return &Invalid{f, shown.Error()}
 }
 
 // named adds the name of the workload, target or comparison to a path: workloads[2] "chat": trace.path.
@@ -103,43 +81,37 @@ func (c *Config) named(path string) string {
 	return at + ": " + strings.TrimPrefix(rest, ".")
 }
 
-// covered is a set of keys with known faults.
-type covered map[string]bool
-
 // covers returns the keys with faults. Unknown keys are excluded: the keys around them can be correct.
-func (f Faults) covers() covered {
-	paths := covered{}
-	for _, fault := range f {
-		if !fault.isUnknown() {
-			paths[fault.Path] = true
+func covers(f fault.List) map[string]bool {
+	keys := map[string]bool{}
+	for _, one := range f {
+		if !isUnknown(one) {
+			keys[one.Key] = true
 		}
 	}
-	return paths
-}
-
-// has reports whether a key or one of its parents has a fault.
-func (c covered) has(path string) bool {
-	for ; path != ""; path = parent(path) {
-		if c[path] {
-			return true
-		}
-	}
-	return c[""]
+	return keys
 }
 
 // Without returns the faults of f except those for which known has a fault at the key or one of its parents.
-func (f Faults) Without(known Faults) Faults {
-	paths := known.covers()
-	return slices.DeleteFunc(slices.Clone(f), func(fault Fault) bool { return paths.has(fault.Path) })
+func Without(f, known fault.List) fault.List {
+	covered := covers(known)
+	return slices.DeleteFunc(slices.Clone(f), func(one fault.Fault) bool {
+		for key := one.Key; key != ""; key = parent(key) {
+			if covered[key] {
+				return true
+			}
+		}
+		return covered[""]
+	})
 }
 
-// Around returns the keys with faults and all their parents. Unknown keys are excluded: the keys around them can be
+// Faulty returns the keys with faults and all their parents. Unknown keys are excluded: the keys around them can be
 // correct.
-func (f Faults) Around() map[string]bool {
+func Faulty(f fault.List) map[string]bool {
 	keys := map[string]bool{}
-	for _, fault := range f {
-		for path := fault.Path; path != "" && !keys[path] && !fault.isUnknown(); path = parent(path) {
-			keys[path] = true
+	for key := range covers(f) {
+		for ; key != "" && !keys[key]; key = parent(key) {
+			keys[key] = true
 		}
 	}
 	return keys
@@ -160,7 +132,7 @@ func lineTable(doc *yaml.Node) map[string]int {
 			}
 		case yaml.MappingNode:
 			for i := 0; i+1 < len(n.Content); i += 2 {
-				key := join(at, n.Content[i].Value)
+				key := fault.Join(at, n.Content[i].Value)
 				lines[key] = n.Content[i].Line
 				walk(n.Content[i+1], key)
 			}

@@ -7,28 +7,32 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-viper/mapstructure/v2"
 	yamlparser "github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/fault"
+	"replayd/internal/file"
+	"replayd/internal/scalar"
 	"replayd/internal/secret"
 )
 
 // maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 4 << 20
+
+// pipePatience is how long the writer of a pipe may take.
+const pipePatience = 10 * time.Second
 
 // flagKeys maps flags to the keys that they set.
 var flagKeys = map[string]string{
@@ -37,11 +41,13 @@ var flagKeys = map[string]string{
 
 	"web.enable-lifecycle": "web.enable_lifecycle",
 	"web.enable-pprof":     "web.enable_pprof",
+	"web.max-connections":  "web.max_connections",
+	"web.allowed-hosts":    "web.allowed_hosts",
 }
 
 // envKeys lists the keys that environment variables can set: all keys outside lists.
 var envKeys = []string{
-	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "drain", "max_waiting",
+	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "web.max_connections", "web.allowed_hosts", "drain", "max_waiting",
 	"records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path", "state.max_bytes",
 }
 
@@ -50,7 +56,7 @@ var envKeys = []string{
 // and expected value; the keys of the returned configuration without a fault are valid. Load calls ignored for each
 // variable with the prefix REPLAYD_ that is not a key.
 func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
-	text, err := read(path)
+	text, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
@@ -58,55 +64,50 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	if err := yaml.Unmarshal(text, &doc); err != nil {
 		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
-	lines := lineTable(&doc)
+	places := &Places{path, lineTable(&doc), map[string]string{}}
 	k := koanf.New(".")
 	if err := k.Load(rawbytes.Provider(text), yamlparser.Parser()); err != nil {
 		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
-	if err := k.Load(env.Provider(".", env.Opt{
-		Prefix:      "REPLAYD_",
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, value string) (string, any) {
-			key := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "REPLAYD_"), "__", "."))
-			if !slices.Contains(envKeys, key) {
-				ignored(name)
-				return "", nil
-			}
-			lines[key] = 0
-			return key, value
-		},
-	}), nil); err != nil {
-		return Config{}, err
+	set := func(key, value, by string) {
+		places.named[key] = by
+		_ = k.Set(key, value) // only a strict merge fails
+	}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		of, ours := strings.CutPrefix(name, "REPLAYD_")
+		if !ours {
+			continue
+		}
+		key := strings.ToLower(strings.ReplaceAll(of, "__", "."))
+		if !slices.Contains(envKeys, key) {
+			ignored(name)
+		} else {
+			set(key, value, name)
+		}
 	}
 	if flags != nil {
-		if err := k.Load(posflag.ProviderWithFlag(flags, ".", k, func(f *pflag.Flag) (string, any) {
-			key, ok := flagKeys[f.Name]
-			if !ok || !f.Changed {
-				return "", nil
+		for name, key := range flagKeys {
+			if f := flags.Lookup(name); f != nil && f.Changed {
+				set(key, f.Value.String(), "--"+name)
 			}
-			lines[key] = 0
-			return key, f.Value.String()
-		}), nil); err != nil {
-			return Config{}, err
 		}
 	}
 	c, faults := decode(k.Raw())
-	c.Places = &Places{path, lines}
-	faults = append(faults, c.Resolve().Without(faults)...)
+	c.Places = places
+	faults = append(faults, Without(c.Resolve(), faults)...)
 	// An unreadable value keeps its default, so Check may report a second fault for the same key.
-	return c, c.Refuse(append(faults, c.Check().Without(faults)...))
+	return c, c.Refuse(append(faults, Without(c.Check(), faults)...))
 }
 
-// read returns the content of a file.
-func read(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readFile returns the content of a file.
+func readFile(path string) ([]byte, error) {
+	f, err := file.OpenSoon(path) // a check may get its file from a pipe
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: want a file, got a directory", path)
-	}
+	_ = f.SetReadDeadline(time.Now().Add(pipePatience)) // only pipes have deadlines
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, err
@@ -114,23 +115,32 @@ func read(path string) ([]byte, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("%s: want at most %d bytes, got more", path, maxFile)
 	}
+	if info, err := f.Stat(); err == nil && len(text) == 0 && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: want a configuration, got a pipe that nobody writes to", path)
+	}
 	return text, nil
 }
 
 // decode decodes the raw keys over the defaults; each list entry has its own defaults.
-func decode(raw map[string]any) (Config, Faults) {
+func decode(raw map[string]any) (Config, fault.List) {
 	c := Default()
 	top := maps.Clone(raw)
-	var faults Faults
-	c.Targets, faults = list(top, faults, "targets", DefaultTarget)
-	c.Workloads, faults = list(top, faults, "workloads", DefaultWorkload)
-	c.GPUs, faults = list(top, faults, "gpus", DefaultGPU)
-	c.Comparisons, faults = list(top, faults, "comparisons", DefaultComparison)
+	var faults fault.List
+	targets, _ := top["targets"].([]any)
+	c.Targets, faults = decodeList(top, faults, "targets", DefaultTarget)
+	for i := range c.Targets { // its entries are those of targets
+		if keys, _ := targets[i].(map[string]any); keys["api"] == nil {
+			c.Targets[i].FollowAddress()
+		}
+	}
+	c.Workloads, faults = decodeList(top, faults, "workloads", DefaultWorkload)
+	c.GPUs, faults = decodeList(top, faults, "gpus", DefaultGPU)
+	c.Comparisons, faults = decodeList(top, faults, "comparisons", DefaultComparison)
 	return c, append(faults, into(&c, "", top)...)
 }
 
-// list removes a list from raw and decodes each entry over the defaults.
-func list[T any](raw map[string]any, faults Faults, key string, defaults func() T) ([]T, Faults) {
+// decodeList removes a list from raw and decodes each entry over the defaults.
+func decodeList[T any](raw map[string]any, faults fault.List, key string, defaults func() T) ([]T, fault.List) {
 	v := raw[key]
 	delete(raw, key)
 	if v == nil {
@@ -138,7 +148,7 @@ func list[T any](raw map[string]any, faults Faults, key string, defaults func() 
 	}
 	entries, ok := v.([]any)
 	if !ok {
-		return nil, append(faults, Fault{key, "want a list"})
+		return nil, append(faults, fault.Fault{Key: key, Want: "want a list"})
 	}
 	var all []T
 	for i, entry := range entries {
@@ -150,38 +160,38 @@ func list[T any](raw map[string]any, faults Faults, key string, defaults func() 
 }
 
 // into decodes entry into out, which holds the defaults.
-func into(out any, at string, entry any) Faults {
+func into(out any, at string, entry any) fault.List {
 	if entry == nil {
 		return nil
 	}
 	if _, ok := entry.(map[string]any); !ok {
-		return Faults{{at, "want keys and values"}}
+		return fault.List{{Key: at, Want: "want keys and values"}}
 	}
 	d, err := mapstructure.NewDecoder(&mapstructure.DecoderConfig{
 		Result: out, TagName: "koanf", DecodeHook: scalars,
 		MatchName: func(key, field string) bool { return key == field },
 	})
 	if err != nil {
-		return Faults{{at, err.Error()}}
+		return fault.List{{Key: at, Want: err.Error()}}
 	}
-	var faults Faults
+	var faults fault.List
 	for _, err := range flatten(d.Decode(entry)) {
 		var de *mapstructure.DecodeError
 		if errors.As(err, &de) {
-			faults = append(faults, Fault{join(at, de.Name()), cause(de)})
+			faults = append(faults, fault.Fault{Key: fault.Join(at, de.Name()), Want: cause(de)})
 		} else {
-			faults = append(faults, Fault{at, err.Error()})
+			faults = append(faults, fault.Fault{Key: at, Want: err.Error()})
 		}
 	}
-	return append(faults, unknown(at, reflect.TypeOf(out).Elem(), entry)...)
+	return append(faults, unknownKeys(at, reflect.TypeOf(out).Elem(), entry)...)
 }
 
-// unknown returns faults for keys without a field. Mapstructure's own list of unused keys is incomplete if a value next
-// to or around them cannot be decoded.
-func unknown(at string, t reflect.Type, entry any) (faults Faults) {
+// unknownKeys returns faults for keys without a field. Mapstructure's own list of unused keys is incomplete if a value
+// next to or around them cannot be decoded.
+func unknownKeys(at string, t reflect.Type, entry any) (faults fault.List) {
 	if list, ok := entry.([]any); ok && t.Kind() == reflect.Slice {
 		for i, one := range list {
-			faults = append(faults, unknown(fmt.Sprintf("%s[%d]", at, i), t.Elem(), one)...)
+			faults = append(faults, unknownKeys(fmt.Sprintf("%s[%d]", at, i), t.Elem(), one)...)
 		}
 	}
 	keys, ok := entry.(map[string]any)
@@ -191,15 +201,15 @@ func unknown(at string, t reflect.Type, entry any) (faults Faults) {
 	fields, bounds := map[string]reflect.Type{}, false
 	for _, f := range reflect.VisibleFields(t) {
 		bounds = bounds || f.Type == reflect.TypeFor[Bounds]() // accepts any key; its check rejects unknown ones
-		if key := f.Tag.Get("koanf"); key != "-" {
+		if key, ok := keyOf(f); ok && key != "" {
 			fields[key] = f.Type
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if of := fields[key]; of == nil && !bounds {
-			faults = append(faults, unknownAt(join(at, key), key, slices.Sorted(maps.Keys(fields))))
+			faults = append(faults, unknownAt(fault.Join(at, key), key, slices.Sorted(maps.Keys(fields))))
 		} else if of != nil {
-			faults = append(faults, unknown(join(at, key), of, keys[key])...)
+			faults = append(faults, unknownKeys(fault.Join(at, key), of, keys[key])...)
 		}
 	}
 	return faults
@@ -211,14 +221,14 @@ func cause(de *mapstructure.DecodeError) string {
 	if errors.As(de, &kind) {
 		return fmt.Sprintf("want %s, got %s", kindName(kind.Expected.Type()), valueName(de.Name(), kind))
 	}
-	if strings.Contains(de.Error(), "must be an array or slice") {
-		return "want a list"
-	}
-	if strings.Contains(de.Error(), "expected a map or struct") {
-		return "want keys and values"
-	}
-	if strings.Contains(de.Error(), "overflows uint") {
-		return "want an integer ≥ 0"
+	for _, known := range [][2]string{
+		{"must be an array or slice", "want a list"},
+		{"expected a map or struct", "want keys and values"},
+		{"overflows uint", "want an integer ≥ 0"},
+	} {
+		if strings.Contains(de.Error(), known[0]) {
+			return known[1]
+		}
 	}
 	return de.Unwrap().Error()
 }
@@ -244,7 +254,7 @@ func valueName(path string, kind *mapstructure.UnconvertibleTypeError) string {
 }
 
 func kindName(t reflect.Type) string {
-	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if t == durationType || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return "one value"
 	}
 	switch t.Kind() {
@@ -269,8 +279,11 @@ var unknownField = regexp.MustCompile(`yaml: unmarshal errors:\n  line \d+: fiel
 // maxExact is the limit up to which a float64 represents every integer.
 const maxExact = 1 << 53
 
-// scalars is a decode hook that calls UnmarshalText for text and for numbers: 30 without a unit must not become 30
-// nanoseconds. prometheus/common decodes the http section.
+// durationType is the type of durations. Their text in the file is that of scalar.Duration.
+var durationType = reflect.TypeFor[time.Duration]()
+
+// scalars is a decode hook that calls UnmarshalText for text and for numbers. prometheus/common decodes the http
+// section.
 func scalars(_, to reflect.Type, data any) (any, error) {
 	if to == reflect.TypeFor[HTTP]() {
 		text, err := yaml.Marshal(data)
@@ -281,9 +294,10 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		if err != nil {
 			return nil, errors.New(unknownField.ReplaceAllString(secret.InYAML(err.Error()), "unknown key $1"))
 		}
-		return HTTP{*c}, nil
+		return *c, nil
 	}
-	if to.Kind() == reflect.Int || to.Kind() == reflect.Uint64 { // mapstructure would truncate out-of-range values
+	// mapstructure would truncate out-of-range values
+	if k := to.Kind(); k == reflect.Int || k == reflect.Uint64 || to == reflect.TypeFor[int64]() {
 		n, isFloat := data.(float64)
 		large, isUint := data.(uint64)
 		switch {
@@ -291,7 +305,7 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 			return nil, fmt.Errorf("want %s, got %v", kindName(to), n)
 		case isFloat && !(math.Abs(n) <= maxExact):
 			return nil, fmt.Errorf("want %s of at most 64 bits, written in digits, got %v", kindName(to), n)
-		case isUint && large > math.MaxInt && to.Kind() == reflect.Int:
+		case isUint && large > math.MaxInt && to.Kind() != reflect.Uint64:
 			return nil, fmt.Errorf("want an integer ≤ %d, got %d", math.MaxInt, large)
 		}
 	}
@@ -307,13 +321,16 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 			}
 		}
 	}
+	if to == durationType { // 30 without a unit must not become 30 nanoseconds
+		to = reflect.TypeFor[scalar.Duration]()
+	}
 	p := reflect.New(to)
 	u, ok := p.Interface().(encoding.TextUnmarshaler)
 	if !ok {
 		return data, nil
 	}
-	if several, ok := data.([]any); ok && to == reflect.TypeFor[Words]() {
-		words := make(Words, len(several))
+	if several, ok := data.([]any); ok && to == reflect.TypeFor[scalar.Words]() {
+		words := make(scalar.Words, len(several))
 		for i, one := range several {
 			words[i] = fmt.Sprint(one)
 		}
@@ -323,6 +340,9 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 	case string, int, int64, uint64, float64, bool:
 		if err := u.UnmarshalText([]byte(fmt.Sprint(data))); err != nil {
 			return nil, err
+		}
+		if d, ok := p.Interface().(*scalar.Duration); ok {
+			return time.Duration(*d), nil
 		}
 		return p.Elem().Interface(), nil
 	}
@@ -343,11 +363,4 @@ func flatten(err error) []error {
 		return all
 	}
 	return []error{err}
-}
-
-func join(at, key string) string {
-	if at == "" || key == "" {
-		return at + key
-	}
-	return at + "." + key
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"replayd/internal/fault"
 	"replayd/internal/spelling"
 )
 
@@ -16,19 +17,19 @@ var renamedKeys = map[string]string{
 	"workloads.guard.when_blind": "on_missing_metrics",
 }
 
-var places = regexp.MustCompile(`\[[0-9]+\]`)
+var listIndex = regexp.MustCompile(`\[[0-9]+\]`)
 
 // unknownKey begins the fault of a key without a field.
 const unknownKey = "unknown key"
 
 // unknownAt is the fault of an unknown key, the last of a path. It names the new key of a renamed one, and else the nearest of the known
 // keys at that place.
-func unknownAt(path, key string, known []string) Fault {
-	if now := renamedKeys[places.ReplaceAllString(path, "")]; now != "" {
-		return Fault{path, unknownKey + ": it is called " + now}
+func unknownAt(path, key string, known []string) fault.Fault {
+	if now := renamedKeys[listIndex.ReplaceAllString(path, "")]; now != "" {
+		return fault.Fault{Key: path, Want: unknownKey + ": it is called " + now}
 	}
-	return Fault{path, unknownKey + spelling.DidYouMean(key, "", known)}
+	return fault.Fault{Key: path, Want: unknownKey + spelling.DidYouMean(key, "", known)}
 }
 
 // isUnknown reports whether f is the fault of an unknown key.
-func (f Fault) isUnknown() bool { return strings.HasPrefix(f.Want, unknownKey) }
+func isUnknown(f fault.Fault) bool { return strings.HasPrefix(f.Want, unknownKey) }

@@ -1,16 +1,21 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
+	"replayd/internal/schedule"
 )
 
 // Resolve sets values that the configuration leaves open: the target if there is only one, the defaults of align,
 // timezone and overlap, and an automatic shard index, which comes from the environment or the host name.
-func (c *Config) Resolve() Faults {
-	var f Faults
+func (c *Config) Resolve() fault.List {
+	var f fault.List
 	target := ""
 	if len(c.Targets) == 1 {
 		target = c.Targets[0].Name
@@ -20,9 +25,9 @@ func (c *Config) Resolve() Faults {
 		if w.Target == "" {
 			w.Target = target
 		}
-		w.Repeat.resolve()
-		if err := w.Shard.resolve(); err != nil {
-			f.add(fmt.Sprintf("workloads[%d].shard.index", i), "auto: %v", err)
+		resolveRepeat(&w.Repeat)
+		if err := resolveShard(&w.Shard); err != nil {
+			f.Add(fmt.Sprintf("workloads[%d].shard.index", i), "auto: %v", err)
 		}
 	}
 	for i := range c.GPUs {
@@ -33,24 +38,18 @@ func (c *Config) Resolve() Faults {
 	return f
 }
 
-func (r *Repeat) resolve() {
-	unless := func(value *string, otherwise string) {
-		if *value == "" {
-			*value = otherwise
-		}
-	}
+func resolveRepeat(r *schedule.Repeat) {
 	switch r.Mode {
-	case "loop":
-		unless(&r.Align, "wall_clock")
-	case "cron":
-		unless(&r.Timezone, "UTC")
-		unless(&r.Overlap, "skip")
+	case schedule.Loops:
+		r.Align = cmp.Or(r.Align, schedule.WallClock)
+	case schedule.Cron:
+		r.Timezone, r.Overlap = cmp.Or(r.Timezone, "UTC"), cmp.Or(r.Overlap, schedule.Skip)
 	}
 }
 
-func (s *Shard) resolve() error {
+func resolveShard(s *schedule.Shard) error {
 	switch {
-	case s.Index != AutoValue:
+	case s.Index != scalar.AutoValue:
 		return nil
 	case s.Of <= 1: // a single shard has index 0 in any pod
 		s.Index = 0
@@ -63,7 +62,7 @@ func (s *Shard) resolve() error {
 	if index >= s.Of {
 		return fmt.Errorf("want a shard index < %d, got %d (from %s)", s.Of, index, from)
 	}
-	s.Index = Auto(index)
+	s.Index = scalar.Auto(index)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/openai"
 	"replayd/internal/secret"
 )
 
@@ -16,7 +17,7 @@ func hide(v any) any {
 	case map[string]any:
 		shown := make(map[string]any, len(v))
 		for name, value := range v {
-			if secret.IsName(name) && !isCount(name, value) && value != SessionMark {
+			if secret.IsName(name) && !isCount(name, value) && value != openai.SessionMark {
 				value = secret.Mask
 			}
 			shown[name] = hide(value)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	commoncfg "github.com/prometheus/common/config"
 
+	"replayd/internal/fault"
 	"replayd/internal/secret"
 )
 
@@ -100,9 +101,9 @@ func TestSecretKeysHaveSecretTypes(t *testing.T) {
 				switch {
 				case field.Type == reflect.TypeFor[HTTP]() || key == "-" || key == "tokenizer":
 				case field.Type.Kind() == reflect.Struct:
-					walk(field.Type, join(at, key))
+					walk(field.Type, fault.Join(at, key))
 				case field.Type == reflect.TypeFor[string]() && secret.IsName(key) && !strings.HasSuffix(key, "_file"):
-					t.Errorf("%s: want prometheus/common's Secret, got a string", join(at, key))
+					t.Errorf("%s: want prometheus/common's Secret, got a string", fault.Join(at, key))
 				}
 			}
 		}

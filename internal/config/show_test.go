@@ -20,6 +20,10 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
+	"replayd/internal/schedule"
+	"replayd/internal/scrape"
 	"replayd/internal/secret"
 )
 
@@ -79,7 +83,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 	c := Default()
 	c.Targets, c.Workloads, c.GPUs = []Target{DefaultTarget()}, []Workload{DefaultWorkload()}, []GPU{DefaultGPU()}
 	c.Comparisons = []Comparison{DefaultComparison()}
-	c.Targets[0].Metrics.Map, c.Workloads[0].Stages = []MetricRow{{}}, []Stage{{}}
+	c.Targets[0].Metrics.Map, c.Workloads[0].Stages = []scrape.Row{{}}, []schedule.Stage{{}}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(shown(t, c)), &doc); err != nil {
 		t.Fatal(err)
@@ -90,7 +94,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 		switch {
 		case n.Kind == yaml.MappingNode && !slices.Contains(want, at):
 			for i := 0; i < len(n.Content); i += 2 {
-				walk(n.Content[i+1], join(at, n.Content[i].Value))
+				walk(n.Content[i+1], fault.Join(at, n.Content[i].Value))
 			}
 		case n.Kind == yaml.SequenceNode && !slices.Contains(want, at):
 			walk(n.Content[0], at+"[0]")
@@ -120,7 +124,8 @@ func readBack(t *testing.T, text string) Config {
 
 // sameConfig compares everything that a file can hold; {} equals an absent section.
 func sameConfig(a, b Config) string {
-	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(&Places{}), cmp.Comparer(func(a, b HTTP) bool { return reflect.DeepEqual(a, b) }),
+	return cmp.Diff(a, b, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(&Places{}), cmpopts.IgnoreUnexported(scrape.Row{}),
+		cmp.Comparer(func(a, b HTTP) bool { return reflect.DeepEqual(a, b) }),
 		cmp.Comparer(func(a, b SLO) bool {
 			return a.Objective == b.Objective && slices.Equal(a.Bounds.Levels(), b.Bounds.Levels())
 		}))
@@ -165,7 +170,7 @@ func line(r *rand.Rand) string { return strings.TrimSpace(word(r)) }
 func invent(r *rand.Rand, v reflect.Value) {
 	switch p := v.Addr().Interface().(type) {
 	case *HTTP:
-		p.HTTPClientConfig = commoncfg.DefaultHTTPClientConfig
+		*p = commoncfg.DefaultHTTPClientConfig
 		if r.IntN(2) == 0 {
 			p.FollowRedirects = false
 			p.Authorization = &commoncfg.Authorization{Type: "Bearer", CredentialsFile: "file" + word(r)}
@@ -173,25 +178,25 @@ func invent(r *rand.Rand, v reflect.Value) {
 			p.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"X-Team": {Values: []string{line(r), line(r)}}}}
 		}
 		return
-	case *Duration:
+	case *time.Duration:
 		unit := []int64{1, 1e3, 1e6, 1e9, 60e9, 3600e9}[r.IntN(6)]
-		*p = Duration(r.Int64N(int64(1000*time.Hour)) / unit * unit)
+		*p = time.Duration(r.Int64N(int64(1000*time.Hour)) / unit * unit)
 		return
-	case *Bytes:
-		*p = Bytes(r.Int64N(1000) << (r.IntN(5) * 10))
+	case *scalar.Bytes:
+		*p = scalar.Bytes(r.Int64N(1000) << (r.IntN(5) * 10))
 		return
-	case *Auto:
-		*p = Auto(r.IntN(100) - 1)
+	case *scalar.Auto:
+		*p = scalar.Auto(r.IntN(100) - 1)
 		return
 	case *Bounds:
 		*p = Bounds{
 			"ttft": fmt.Sprintf("%dus", r.IntN(1e6)), "inter_token_latency": r.Float64() * 100, "output_sequence_length": r.IntN(100), "e2e": "",
 		}
 		return
-	case *Within:
-		if *p = (Within{}); r.IntN(2) == 0 {
+	case *scalar.Within:
+		if *p = (scalar.Within{}); r.IntN(2) == 0 {
 			from := r.IntN(101)
-			*p = Within{float64(from) / 100, float64(from+r.IntN(101-from)) / 100}
+			*p = scalar.Within{float64(from) / 100, float64(from+r.IntN(101-from)) / 100}
 		}
 		return
 	case *map[string]any:
@@ -209,7 +214,7 @@ func invent(r *rand.Rand, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for field, value := range v.Fields() {
-			if field.Tag.Get("koanf") != "-" {
+			if _, ok := keyOf(field); ok {
 				invent(r, value)
 			}
 		}
@@ -326,7 +331,7 @@ func TestScalarsAsText(t *testing.T) {
 			t.Errorf("want %s, got %s", want, v)
 		}
 	}
-	duration := func(d time.Duration) fmt.Stringer { return asText[Duration]{Duration(d)} }
+	duration := func(d time.Duration) fmt.Stringer { return asText[scalar.Duration]{scalar.Duration(d)} }
 	f(duration(0), "0s")
 	f(duration(500*time.Millisecond), "500ms")
 	f(duration(5*time.Minute), "5m")
@@ -335,16 +340,16 @@ func TestScalarsAsText(t *testing.T) {
 	f(duration(25*time.Hour), "1d1h")
 	f(duration(1500*time.Microsecond), "1.5ms")
 	f(duration(-time.Minute), "-1m0s")
-	f(asText[Bytes]{0}, "0")
-	f(asText[Bytes]{8 << 20}, "8MiB")
-	f(asText[Bytes]{1000}, "1000")
-	f(asText[Bytes]{3 << 10}, "3KiB")
-	f(asText[Bytes]{2048 << 30}, "2048GiB")
-	f(asText[Bytes]{-1024}, "-1KiB")
-	f(asText[Auto]{AutoValue}, "auto")
-	f(asText[Auto]{16}, "16")
-	f(asText[Integer]{0}, "0")
-	f(asText[Integer]{math.MinInt64}, "-9223372036854775808")
+	f(asText[scalar.Bytes]{0}, "0")
+	f(asText[scalar.Bytes]{8 << 20}, "8MiB")
+	f(asText[scalar.Bytes]{1000}, "1000")
+	f(asText[scalar.Bytes]{3 << 10}, "3KiB")
+	f(asText[scalar.Bytes]{2048 << 30}, "2048GiB")
+	f(asText[scalar.Bytes]{-1024}, "-1KiB")
+	f(asText[scalar.Auto]{scalar.AutoValue}, "auto")
+	f(asText[scalar.Auto]{16}, "16")
+	f(asText[scalar.Integer]{0}, "0")
+	f(asText[scalar.Integer]{math.MinInt64}, "-9223372036854775808")
 }
 
 type asText[T interface{ MarshalText() ([]byte, error) }] struct{ value T }

@@ -4,8 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"io"
-	"os"
 	"time"
+
+	"replayd/internal/file"
 )
 
 // A Watcher detects changes of a file by the hash of its content. inotify on the file misses two cases: Kubernetes
@@ -52,7 +53,7 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- s
 
 // hash returns the hash of a file's content, up to the maximum size of a configuration.
 func hash(path string) (sum [sha256.Size]byte, err error) {
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return sum, err
 	}

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"replayd/internal/canary"
+	"replayd/internal/schedule"
 )
 
 // In random lives with reloads, pauses, restarts and dead servers, counters never fall, and every quiet minute has pairs that are judged.
 func TestComparisonLives(t *testing.T) {
 	lives := 20
 	if testing.Short() {
-		lives = 5
+		lives = 2
 	}
 	if n, err := strconv.Atoi(os.Getenv("COMPARISON_LIVES")); err == nil {
 		lives = n
@@ -25,17 +26,17 @@ func TestComparisonLives(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			w, n, conf := twoServers(t, 1)
-			conf.Workloads[0].Repeat.Align = []string{"wall_clock", "start"}[rng.IntN(2)]
+			conf.Workloads[0].Repeat.Align = []schedule.Align{schedule.WallClock, schedule.Start}[rng.IntN(2)]
 			w.start(conf, true)
-			before := w.compared().Judgement.Totals
+			before := w.compared().Counters.Totals()
 			for range 12 {
 				switch rng.IntN(8) {
 				case 0:
-					w.g.Pause("load", true)
+					w.pause("load", true)
 				case 1:
-					w.g.Pause("", false)
+					w.pause("", false)
 				case 2:
-					w.g.RestartComparison("rollout")
+					w.restart("rollout")
 				case 3:
 					w.dies(true)
 				case 4:
@@ -51,7 +52,7 @@ func TestComparisonLives(t *testing.T) {
 					case 2:
 						next.Workloads[0].Lanes++
 					case 3:
-						next.Workloads[0].Repeat.Align = []string{"wall_clock", "start"}[rng.IntN(2)]
+						next.Workloads[0].Repeat.Align = []schedule.Align{schedule.WallClock, schedule.Start}[rng.IntN(2)]
 					case 4:
 						next.Workloads = append(next.Workloads[:1], beside(conf.Workloads[0]))
 					}
@@ -60,21 +61,24 @@ func TestComparisonLives(t *testing.T) {
 				}
 				pass(time.Duration(1+rng.IntN(10_000)) * time.Millisecond)
 				w.dies(false)
-				now := w.compared().Judgement.Totals
+				now := w.compared().Counters.Totals()
 				if now.Pairs.Judged < before.Pairs.Judged || now.Pairs.Void < before.Pairs.Void || now.Metrics[canary.Bad].At < before.Metrics[canary.Bad].At {
 					t.Errorf("seed %d: a counter fell: %+v, then %+v", seed, before, now)
 				}
 				before = now
 			}
-			w.g.Pause("", false)
+			w.pause("", false)
 			pass(2 * time.Minute) // whatever was open is closed
-			from := w.compared().Judgement.Totals.Pairs
+			from := w.compared().Counters.Totals().Pairs
 			pass(time.Minute)
-			to := w.compared().Judgement.Totals.Pairs
+			to := w.compared().Counters.Totals().Pairs
 			if to.Void > from.Void || to.Judged < from.Judged+500 {
 				t.Errorf("seed %d: in a quiet minute %+v became %+v", seed, from, to)
 			}
 			w.end()
+			if a := w.comparisons.Counters("rollout").Account(); a.Open() != 0 || a.Requests[0].Sent+a.Requests[0].Unsent > a.Due || a.Requests[1].Sent+a.Requests[1].Unsent > a.Due {
+				t.Errorf("seed %d: in the end %+v, %d open", seed, a, a.Open())
+			}
 		})
 	}
 }

@@ -3,13 +3,14 @@ package daemon
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"replayd/internal/comparison"
 	"replayd/internal/config"
-	"replayd/internal/metrics"
 )
 
 // The evidence outlives replayd, unless something that it depends on has changed, or its file is damaged.
@@ -17,7 +18,7 @@ func TestComparisonState(t *testing.T) {
 	var kept []byte
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state")
-	life := func(t *testing.T, change func(w *world, c *config.Config)) (first, last metrics.Compared, log string) {
+	life := func(t *testing.T, change func(w *world, c *config.Config)) (first, last comparison.Status, log string) {
 		synctest.Test(t, func(t *testing.T) {
 			w, _, conf := twoServers(t, 1)
 			w.dir = dir
@@ -26,6 +27,9 @@ func TestComparisonState(t *testing.T) {
 			change(w, &conf)
 			w.start(conf, true)
 			first = w.compared()
+			if n := w.page().Sum("replayd_comparison_pairs_total") + w.page().Sum("replayd_comparison_blocks_total"); n != 0 {
+				t.Errorf("the counters of a new process begin at %v", n)
+			}
 			pass(61 * time.Second)
 			last = w.compared()
 			w.end()
@@ -43,29 +47,40 @@ func TestComparisonState(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, last, _ := life(t, same)
-	if p := first.Judgement.Pairs; !first.Epoch.Equal(before.Epoch) || p.Judged < before.Judgement.Pairs.Judged-30 || first.Judgement.Verdict != before.Judgement.Verdict {
-		t.Errorf("it goes on with %+v %s of %v, want %+v %s of %v", p, first.Judgement.Verdict, first.Epoch, before.Judgement.Pairs, before.Judgement.Verdict, before.Epoch)
+	if p := first.Judgment.Pairs; !first.Epoch.Equal(before.Epoch) || p.Judged < before.Judgment.Pairs.Judged-30 || first.Judgment.Verdict != before.Judgment.Verdict {
+		t.Errorf("it goes on with %+v %s of %v, want %+v %s of %v", p, first.Judgment.Verdict, first.Epoch, before.Judgment.Pairs, before.Judgment.Verdict, before.Epoch)
 	}
-	if last.Judgement.Pairs.Judged < first.Judgement.Pairs.Judged+500 {
-		t.Errorf("%d pairs, then %d", first.Judgement.Pairs.Judged, last.Judgement.Pairs.Judged)
+	if last.Judgment.Pairs.Judged < first.Judgment.Pairs.Judged+500 {
+		t.Errorf("%d pairs, then %d", first.Judgment.Pairs.Judged, last.Judgment.Pairs.Judged)
+	}
+	const newerState = `{"version":3,"comparisons":[]}`
+	damaged := []string{
+		"version: want 2, got 3", "want at most 100 bytes", "the state file cannot be used", "sha256: want that of the file",
 	}
 	for want, change := range map[string]func(w *world, c *config.Config){
 		"of other options, targets or rows": func(w *world, c *config.Config) { c.Workloads[0].Trace.Path = w.put(paced(21, 90)) },
 		"serves another model":              func(w *world, _ *config.Config) { w.lists("other") },
 		"the comparison goes on":            func(_ *world, c *config.Config) { c.Drain++ },
-		"version: want 1, got 2":            func(*world, *config.Config) { overwrite(t, path, []byte(`{"version":2}`)) },
+		"version: want 2, got 3":            func(*world, *config.Config) { overwrite(t, path, []byte(newerState)) },
 		"want at most 100 bytes":            func(_ *world, c *config.Config) { c.State.MaxBytes = 100 },
 		"the state file cannot be used":     func(*world, *config.Config) { overwrite(t, path, kept[:len(kept)/2]) },
-		"the kept evidence is damaged": func(*world, *config.Config) {
+		"sha256: want that of the file": func(*world, *config.Config) {
 			overwrite(t, path, []byte(strings.Replace(string(kept), `"judged":`, `"judged":-`, 1)))
-		},
-		"want a regular file": func(_ *world, c *config.Config) {
-			c.State.Path = dir
 		},
 	} {
 		overwrite(t, path, kept)
 		first, last, log := life(t, change)
-		if goesOn := first.Judgement.Pairs.Judged > 0; goesOn != (want == "the comparison goes on" || want == "serves another model") {
+		aside, err := os.ReadFile(path + ".unreadable")
+		if set := err == nil; set != slices.Contains(damaged, want) {
+			t.Errorf("%s: kept beside the state: %t, %v", want, set, err)
+		}
+		if want == "sha256: want that of the file" && !strings.Contains(string(aside), `"judged":-`) {
+			t.Errorf("want the damaged evidence beside the state, got %s", aside)
+		}
+		if err := os.RemoveAll(path + ".unreadable"); err != nil {
+			t.Fatal(err)
+		}
+		if goesOn := first.Judgment.Pairs.Judged > 0; goesOn != (want == "the comparison goes on" || want == "serves another model") {
 			t.Errorf("%s: it goes on: %t", want, goesOn)
 		}
 		if !strings.Contains(log, want) {

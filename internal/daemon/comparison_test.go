@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"replayd/internal/canary"
+	"replayd/internal/comparison"
 	"replayd/internal/config"
-	"replayd/internal/metrics"
+	"replayd/internal/schedule"
 )
 
 // noise gives each request of a server its own speed, and those of the candidate a factor.
@@ -46,17 +47,17 @@ func twoServers(t *testing.T, factor float64) (*world, *noise, config.Config) {
 	base, cand := target("stable", "http://baseline"), target("canary", "http://candidate")
 	base.Metrics.Interval, cand.Metrics.Interval = 0, 0
 	load := looped("load", "stable", w.put(paced(20, 100)))
-	load.Repeat.Every = config.Duration(2 * time.Second)
+	load.Repeat.Every = 2 * time.Second
 	c := conf([]config.Target{base, cand}, load)
 	one := config.DefaultComparison()
 	one.Name, one.Workload, one.Candidate = "rollout", "load", "canary"
-	one.MinPairs, one.MinTime = 10, config.Duration(2*time.Second)
-	one.ToleranceTail = 0.2 // of so few requests, equal servers' tails differ
+	one.MinPairs, one.MinTime = 10, 2*time.Second
+	one.ToleranceTail, one.ToleranceQueued, one.ToleranceBad = 0.2, 0.3, 0.05 // of so few requests, little is known
 	c.Comparisons = []config.Comparison{one}
 	return w, n, c
 }
 
-func (w *world) compared() metrics.Compared {
+func (w *world) compared() comparison.Status {
 	w.t.Helper()
 	all := w.comparisons.Now()
 	if len(all) != 1 {
@@ -76,7 +77,7 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// A slower candidate fails and an equal one passes. The page, /-/comparisons and the judgement say the same.
+// A slower candidate fails and an equal one passes. The page, /-/comparisons and the judgment say the same.
 func TestComparisonOfADaemon(t *testing.T) {
 	for _, c := range []struct {
 		factor  float64
@@ -88,7 +89,7 @@ func TestComparisonOfADaemon(t *testing.T) {
 				w.start(conf, true)
 				pass(2 * time.Minute)
 				state := w.compared()
-				j := state.Judgement
+				j := state.Judgment
 				if j.Verdict != c.verdict || j.Pairs.Judged < 1000 || j.Pairs.Void > 1 {
 					t.Errorf("got %s of %v with %+v, want %s", j.Verdict, j.Metric, j.Pairs, c.verdict)
 				}
@@ -104,21 +105,35 @@ func TestComparisonOfADaemon(t *testing.T) {
 					{"replayd_comparison_evidence_log10", []string{"ttft", "worse"}, j.Metrics[canary.TTFT].WorseLog10},
 					{"replayd_comparison_ratio", []string{"e2e", "estimate"}, j.Metrics[canary.E2E].Ratio},
 					{"replayd_comparison_blocks_total", []string{"tpot", "above"}, float64(j.Metrics[canary.TPOT].Worse)},
+					{"replayd_comparison_pairs_due_total", nil, float64(j.Account.Due)},
+					{"replayd_comparison_pairs_void_total", nil, float64(j.Account.Pairs.Void)},
+					{"replayd_comparison_pairs_bad_total", []string{"candidate"}, float64(j.Account.Pairs.Bad[canary.Candidate])},
+					{"replayd_comparison_requests_total", []string{"baseline", "sent"}, float64(j.Account.Requests[canary.Baseline].Sent)},
+					{"replayd_comparison_requests_total", []string{"not_sent"}, 0},
 					{"replayd_comparison_info", []string{"load", "stable", "canary", "verdict"}, 1},
 				} {
 					if got := page.Sum(c.name, c.labels...); got != c.want {
 						t.Errorf("%s of %v is %v, want %v", c.name, c.labels, got, c.want)
 					}
 				}
-				text, err := comparisonsJSON([]metrics.Compared{state})
+				text, err := comparison.JSON([]comparison.Status{state})
 				if err != nil {
 					t.Fatal(err)
 				}
-				var shown []comparisonJSON
+				var shown []struct {
+					Verdict, Text string
+					Pairs         struct{ Judged int64 }
+					Account       struct {
+						Due, Judged, Void, Open int64
+						Requests                map[string]struct{ Sent int64 }
+					}
+					Metrics []any
+				}
 				if err := json.Unmarshal(text, &shown); err != nil {
 					t.Fatal(err)
 				}
-				if s := shown[0]; s.Verdict != string(c.verdict) || s.Pairs.Judged != j.Pairs.Judged || s.Text != j.Text(state.Options) || len(s.Metrics) < 4 {
+				if s := shown[0]; s.Verdict != string(c.verdict) || s.Pairs.Judged != j.Pairs.Judged || s.Text != j.Text(state.Options) ||
+					s.Account.Due != j.Account.Due || s.Account.Judged+s.Account.Void+s.Account.Open != j.Account.Due || s.Account.Requests["candidate"].Sent < 1000 || len(s.Metrics) < 4 {
 					t.Errorf("/-/comparisons has %s", text)
 				}
 				w.end()
@@ -141,14 +156,19 @@ func TestComparisonOverReloads(t *testing.T) {
 		"the workload":     {func(c *config.Config) { c.Workloads[0].Lanes++ }, false},
 		"sides":            {func(c *config.Config) { c.Workloads[0].Target, c.Comparisons[0].Candidate = "canary", "stable" }, false},
 	} {
-		for _, align := range []string{"wall_clock", "start"} {
+		aligns := []string{"wall_clock", "start"}
+		if testing.Short() {
+			aligns = aligns[:1]
+		}
+		for _, align := range aligns {
 			t.Run(name+" "+align, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w, _, conf := twoServers(t, 1)
-					conf.Workloads[0].Repeat.Align = align
+					conf.Workloads[0].Repeat.Align = schedule.Align(align)
 					w.start(conf, true)
 					pass(20 * time.Second)
 					before := w.compared()
+					counted := before.Counters.Totals().Pairs.Judged
 					next := conf
 					next.Targets, next.Workloads, next.Comparisons = slices.Clone(conf.Targets), slices.Clone(conf.Workloads), slices.Clone(conf.Comparisons)
 					c.change(&next)
@@ -156,15 +176,15 @@ func TestComparisonOverReloads(t *testing.T) {
 					pass(20 * time.Second)
 					after := w.compared()
 					kept := after.Epoch.Equal(before.Epoch)
-					pairs := after.Judgement.Pairs
+					pairs := after.Judgment.Pairs
 					if kept != c.keeps || pairs.Void > 1 { // one side can begin in time for a row, and the other not
 						t.Errorf("kept: %t, want %t; %+v", kept, c.keeps, pairs)
 					}
-					if least := map[bool]int64{true: before.Judgement.Pairs.Judged + 150, false: 150}[c.keeps]; pairs.Judged < least {
+					if least := map[bool]int64{true: before.Judgment.Pairs.Judged + 150, false: 150}[c.keeps]; pairs.Judged < least {
 						t.Errorf("%d pairs, want at least %d", pairs.Judged, least)
 					}
-					if before, after := before.Judgement.Totals, after.Judgement.Totals; after.Pairs.Judged < before.Pairs.Judged+150 {
-						t.Errorf("the counter of pairs went from %d to %d", before.Pairs.Judged, after.Pairs.Judged)
+					if now := after.Counters.Totals().Pairs.Judged; now < counted+150 {
+						t.Errorf("the counter of pairs went from %d to %d", counted, now)
 					}
 					w.end()
 				})
@@ -183,7 +203,7 @@ func TestComparisonComesAndGoes(t *testing.T) {
 		pass(10 * time.Second)
 		w.reload(conf)
 		pass(20 * time.Second)
-		if p := w.compared().Judgement.Pairs; p.Judged < 150 || p.Void > 1 {
+		if p := w.compared().Judgment.Pairs; p.Judged < 150 || p.Void > 1 {
 			t.Errorf("after it came: %+v", p)
 		}
 		w.reload(without)
@@ -205,13 +225,13 @@ func TestComparisonPaused(t *testing.T) {
 			w, _, conf := twoServers(t, 1)
 			w.start(conf, true)
 			pass(20 * time.Second)
-			if changed, known := w.g.Pause(name, true); !known || len(changed) != 2 {
+			if changed, known, err := w.g.Pause(name, true); !known || len(changed) != 2 || err != nil {
 				t.Errorf("a pause of %q paused %v", name, changed)
 			}
 			pass(20 * time.Second)
-			w.g.Pause(name, false)
+			w.pause(name, false)
 			pass(20 * time.Second)
-			j := w.compared().Judgement
+			j := w.compared().Judgment
 			if bad := j.Metrics[canary.Bad]; j.Pairs.Void < 190 || j.Pairs.Judged < 350 || bad.Worse+bad.Better > 0 {
 				t.Errorf("%q: %+v, bad %+v", name, j.Pairs, bad)
 			}
@@ -222,14 +242,14 @@ func TestComparisonPaused(t *testing.T) {
 
 // A shard compares its own rows: the pairs of two shards are those of one process.
 func TestComparisonOfShards(t *testing.T) {
-	pairs := func(t *testing.T, shard config.Shard) (n int64) {
+	pairs := func(t *testing.T, shard schedule.Shard) (n int64) {
 		synctest.Test(t, func(t *testing.T) {
 			w, _, conf := twoServers(t, 1)
 			conf.Workloads[0].Shard = shard
 			conf.Workloads[0].Repeat.Align = "start"
 			w.start(conf, true)
 			pass(60 * time.Second)
-			p := w.compared().Judgement.Pairs
+			p := w.compared().Judgment.Pairs
 			if p.Void > 0 {
 				t.Errorf("shard %+v: %+v", shard, p)
 			}
@@ -238,8 +258,8 @@ func TestComparisonOfShards(t *testing.T) {
 		})
 		return n
 	}
-	first, second := pairs(t, config.Shard{Index: 0, Of: 2}), pairs(t, config.Shard{Index: 1, Of: 2})
-	if whole := pairs(t, config.Shard{Of: 1}); first < 200 || second < 200 || first+second < whole-2 || first+second > whole+2 {
+	first, second := pairs(t, schedule.Shard{Index: 0, Of: 2}), pairs(t, schedule.Shard{Index: 1, Of: 2})
+	if whole := pairs(t, schedule.Shard{Of: 1}); first < 200 || second < 200 || first+second < whole-2 || first+second > whole+2 {
 		t.Errorf("the shards have %d and %d pairs, one process has %d", first, second, whole)
 	}
 }
@@ -250,14 +270,14 @@ func TestComparisonDrains(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w, n, conf := twoServers(t, 1)
 			w.token = func(r *http.Request) time.Duration { return 100 * n.token(r) }
-			conf.Drain = config.Duration(drain)
+			conf.Drain = drain
 			conf.Workloads[0].Repeat.Align = "start"
 			w.start(conf, true)
 			pass(20 * time.Second)
-			before := w.compared().Judgement
+			before := w.compared().Judgment
 			w.end()               // 3 s of requests are in flight
 			pass(5 * time.Second) // the server's ends of those that were cut
-			after := w.compared().Judgement
+			after := w.compared().Judgment
 			judged, void := after.Pairs.Judged-before.Pairs.Judged, after.Pairs.Void-before.Pairs.Void
 			if judged < 10 || cut != (void > 0) || after.Metrics[canary.Bad].Worse > 0 {
 				t.Errorf("drain %v: %d more pairs, %d void, bad %+v", drain, judged, void, after.Metrics[canary.Bad])
@@ -273,13 +293,15 @@ func TestComparisonBeginsAnew(t *testing.T) {
 		w.start(conf, true)
 		pass(30 * time.Second)
 		first := w.compared()
-		if !w.g.RestartComparison("rollout") || w.g.RestartComparison("other") {
-			t.Error("want only the comparison that is there to restart")
+		for name, want := range map[string]bool{"rollout": true, "other": false} {
+			if _, err := w.g.RestartComparison(name, ""); (err == nil) != want {
+				t.Errorf("restart of %s: %v", name, err)
+			}
 		}
 		pass(30 * time.Second)
 		second := w.compared()
-		if !second.Epoch.After(first.Epoch) || second.Judgement.Pairs.Judged > first.Judgement.Pairs.Judged+20 {
-			t.Errorf("after a restart: epoch %v, then %v; %+v", first.Epoch, second.Epoch, second.Judgement.Pairs)
+		if !second.Epoch.After(first.Epoch) || second.Judgment.Pairs.Judged > first.Judgment.Pairs.Judged+20 {
+			t.Errorf("after a restart: epoch %v, then %v; %+v", first.Epoch, second.Epoch, second.Judgment.Pairs)
 		}
 		w.dies(true)
 		pass(10 * time.Second)
@@ -305,10 +327,10 @@ func TestComparisonOfADeadServer(t *testing.T) {
 				}
 				return n.token(r)
 			}
-			conf.Targets[0].Timeouts.FirstToken, conf.Targets[1].Timeouts.FirstToken = config.Duration(time.Second), config.Duration(time.Second)
+			conf.Targets[0].Timeouts.FirstToken, conf.Targets[1].Timeouts.FirstToken = time.Second, time.Second
 			w.start(conf, true)
 			pass(3 * time.Minute)
-			j := w.compared().Judgement
+			j := w.compared().Judgment
 			if j.Verdict != want || want == canary.Fail && j.Metric != canary.Bad {
 				t.Errorf("%s is down: got %s of %v, want %s; %+v", host, j.Verdict, j.Metric, want, j)
 			}

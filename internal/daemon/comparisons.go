@@ -4,24 +4,21 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"reflect"
+	"net"
+	"net/netip"
 	"slices"
 	"time"
 
 	"replayd/internal/canary"
+	"replayd/internal/comparison"
 	"replayd/internal/config"
-	"replayd/internal/metrics"
+	"replayd/internal/fault"
+	"replayd/internal/replay"
 )
 
-// A place is a workload's place in a comparison.
-type place struct {
-	of   *comparison
-	side canary.Side
-}
-
-// addComparisons makes the comparisons, or takes them over from the generation before if nothing changed on either side. Workloads are not opened yet.
-func (g *Generation) addComparisons(old *Generation, around map[string]bool) {
-	g.places = map[string]place{}
+// addComparisons makes the comparisons, or takes over those of which neither side has changed. No workload is open yet.
+func (g *Generation) addComparisons(old *Generation, faulty map[string]bool) {
+	g.sides = map[string]side{}
 	workloads := map[string]config.Workload{}
 	for _, w := range g.options.Config.Workloads {
 		workloads[w.Name] = w
@@ -30,46 +27,88 @@ func (g *Generation) addComparisons(old *Generation, around map[string]bool) {
 		base, known := workloads[c.Workload]
 		cand := base
 		cand.Name, cand.Target = mirrored(c), c.Candidate
-		servers := [2]*server{g.servers[base.Target], g.servers[cand.Target]}
-		if !known || around[fmt.Sprintf("comparisons[%d]", i)] || servers[canary.Baseline] == nil || servers[canary.Candidate] == nil {
+		sides, servers := [2]config.Workload{base, cand}, [2]*server{g.servers[base.Target], g.servers[cand.Target]}
+		if !known || faulty[fmt.Sprintf("comparisons[%d]", i)] || slices.Contains(servers[:], nil) {
 			continue // the fault is known
 		}
 		one := old.comparisonNamed(c.Name)
-		if one == nil || !one.same(c, [2]config.Workload{base, cand}, servers) || !one.playsOn(old) {
-			one = g.newComparison(c, [2]config.Workload{base, cand}, servers, one)
+		if one == nil || !one.same(c, sides, servers) || !one.playsOn(old) {
+			one = g.newComparison(c, sides, servers)
 		}
 		g.comparisons = append(g.comparisons, one)
-		g.places[base.Name] = place{one, canary.Baseline}
-		g.places[cand.Name] = place{one, canary.Candidate}
+		g.sides[base.Name], g.sides[cand.Name] = side{one, canary.Baseline}, side{one, canary.Candidate}
 	}
 }
 
-// newComparison makes a comparison. Counters continue those of before, a comparison of the same name; nil: there is none.
-func (g *Generation) newComparison(c config.Comparison, sides [2]config.Workload, servers [2]*server, before *comparison) *comparison {
-	one := newComparison(c, sides, servers)
-	one.before = before
-	one.judged, one.block, one.pair = g.options.Judged, g.options.Block, g.options.Pair
+// newComparison makes a comparison. Its counters are those of all comparisons that had its name.
+func (g *Generation) newComparison(
+	c config.Comparison, sides [2]config.Workload, servers [2]*server,
+) *comparedSides {
 	o := g.options // a copy, so that g is not kept in memory
-	one.said = func(level slog.Level, text string) {
-		o.Log.Log(context.Background(), level, text, "comparison", c.Name)
-		o.note(level, "comparison "+c.Name+": "+text)
+	options := comparison.Options{
+		Options: c.Options, Name: c.Name, Workload: c.Workload, Baseline: sides[canary.Baseline].Target,
+		Candidate: c.Candidate, Given: evidenceOf(c, sides, servers), Listeners: o.Listeners,
+		News: func(level slog.Level, text string) {
+			o.Log.Log(context.Background(), level, text, "comparison", c.Name)
+			o.note(level, "comparison "+c.Name+": "+text)
+		},
 	}
-	for side, s := range servers {
-		shared, target := g.shared, sides[side].Target
-		one.watched[side] = func() process { return process{s.watch.Model(), shared.restarts(target), true} }
+	if o.Comparisons != nil {
+		options.Counters = o.Comparisons.Counters(c.Name)
 	}
-	return one
+	for i, s := range servers {
+		shared, target := g.shared, sides[i].Target
+		options.Engines[i] = func() comparison.Engine {
+			e := comparison.Engine{
+				Model: s.watch.Model(), Restarts: shared.restarts(target), Counted: true, Pods: s.client.Pods(),
+			}
+			e.Generated, e.Generates = shared.generated(target)
+			return e
+		}
+	}
+	return &comparedSides{
+		Comparison: comparison.New(options), config: c, workloads: sides, servers: servers,
+		runners: replay.NewSides(), equal: !g.mayBeOneServer(servers),
+	}
 }
 
-// same says whether a comparison has these sides.
-func (c *comparison) same(with config.Comparison, sides [2]config.Workload, servers [2]*server) bool {
-	return c.config == with && reflect.DeepEqual(c.workloads, sides) && c.servers == servers
+// resolveWithin bounds the resolution of the names of a comparison's two sides.
+const resolveWithin = 2 * time.Second
+
+// mayBeOneServer looks at both servers. In virtual time and in a check of the configuration no name is resolved.
+func (g *Generation) mayBeOneServer(servers [2]*server) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), resolveWithin)
+	defer cancel()
+	resolve := func(ctx context.Context, host string) ([]netip.Addr, error) {
+		return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	}
+	if g.options.Dial != nil || g.checks {
+		resolve = nil
+	}
+	for _, base := range servers[canary.Baseline].places() {
+		for _, cand := range servers[canary.Candidate].places() {
+			names, ports := [2]string{base[0], cand[0]}, [2]string{base[1], cand[1]}
+			if comparison.MayBeOneServer(ctx, names, ports, resolve) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
-// playsOn says whether both workloads of a comparison can be taken over from its generation: their trace is the same, and neither has failed.
-func (c *comparison) playsOn(old *Generation) bool {
+// Played returns what the first comparison is of: the begin of the trace's digest, and the models of the servers.
+func (g *Generation) Played() (sha256 string, models [2]string) {
+	one := g.comparisons[0]
+	for side, s := range one.servers {
+		models[side] = s.watch.Model()
+	}
+	return g.named[one.config.Workload].sha256(), models
+}
+
+// playsOn says whether both workloads of a comparison can be taken over: their trace is the same, and neither failed.
+func (c *comparedSides) playsOn(old *Generation) bool {
 	for _, w := range c.workloads {
-		before := old.workload(w.Name)
+		before := old.named[w.Name]
 		if before == nil || before.broken.Load() || !slices.EqualFunc(before.files(), filesOf(w), unchanged) {
 			return false
 		}
@@ -77,93 +116,111 @@ func (c *comparison) playsOn(old *Generation) bool {
 	return true
 }
 
-func (g *Generation) comparisonNamed(name string) *comparison {
-	if g == nil {
-		return nil
-	}
+// openCandidates opens the workloads of candidates. Those of baselines with faults have the same ones and are left out.
+func (g *Generation) openCandidates(ctx context.Context, old *Generation, faulty map[string]bool) fault.List {
+	var faults fault.List
 	for _, c := range g.comparisons {
-		if c.config.Name == name {
-			return c
-		}
-	}
-	return nil
-}
-
-// openCandidates opens the workloads of the candidates. Those of baselines with faults have the same faults and are left out.
-func (g *Generation) openCandidates(ctx context.Context, old *Generation, around map[string]bool) config.Faults {
-	var faults config.Faults
-	for _, c := range g.comparisons {
-		i := slices.IndexFunc(g.options.Config.Workloads, func(w config.Workload) bool { return w.Name == c.config.Workload })
+		i := slices.IndexFunc(g.options.Config.Workloads, func(w config.Workload) bool {
+			return w.Name == c.config.Workload
+		})
 		if g.named[c.config.Workload] == nil {
 			continue
 		}
-		w, found := g.openWorkload(ctx, fmt.Sprintf("workloads[%d]", i), c.workloads[canary.Candidate], old, around)
+		w, found := g.openWorkload(ctx, fmt.Sprintf("workloads[%d]", i), c.workloads[canary.Candidate], old, faulty)
 		faults = append(faults, found...)
-		g.keepOpened(w)
+		g.addOpened(w)
 	}
 	return faults
 }
 
-// together returns the handover of both sides of a new comparison, if one of them takes over from a workload: rows of different instants are no pairs.
-// It is not before at. ok is false if neither takes over.
-func (c *comparison) together(g, old *Generation, at time.Time) (from handover, ok bool) {
-	from.at = at
+// together returns the handover of both sides of a new comparison, which is not before at: rows of different instants
+// are no pairs. If neither side takes over from a workload, it has no instant.
+func (c *comparedSides) together(g, old *Generation, at time.Time) (from handover) {
 	for _, side := range c.workloads {
-		w, before := g.workload(side.Name), old.workload(side.Name)
+		w, before := g.named[side.Name], old.named[side.Name]
 		if w == nil || before == nil {
 			continue
 		}
-		ok = true
 		from.paused = from.paused || before.current().Paused()
 		if after := w.after(before, at); after.After(from.at) {
 			from.at = after
 		}
 	}
-	return from, ok
+	return from
 }
 
 // startComparisons runs the new comparisons, and shows all on the pages.
 func (g *Generation) startComparisons(ctx context.Context) {
-	show := make([]func() metrics.Compared, len(g.comparisons))
-	for i, c := range g.comparisons {
-		show[i] = c.now
-		if c.end == nil {
-			c.continues()
-			c.identity = c.identityOf(g.rowsOf(c.config.Workload))
-			g.shared.state.restore(c)
-			var own context.Context
-			own, c.end = context.WithCancel(context.WithoutCancel(ctx))
-			g.shared.paced.Go(func() { c.run(own) })
+	store, watchdog := g.shared.state, g.shared.watchdog
+	var all []*comparison.Comparison
+	var show []func() comparison.Status
+	for _, c := range g.comparisons {
+		all, show = append(all, c.Comparison), append(show, c.Status)
+		if c.end != nil {
+			continue
 		}
+		if !c.equal {
+			g.options.Log.Info("both sides may be one server: each has texts of its own", "comparison", c.config.Name)
+		}
+		store.Restore(c.Comparison, g.named[c.config.Workload].rows.digest())
+		var own context.Context
+		own, c.end = context.WithCancel(context.WithoutCancel(ctx))
+		watchdog.watch(c, &watched{kind: "comparison", name: c.config.Name, turn: c.Turn, show: func(bool) {}})
+		g.shared.paced.Go(func() {
+			c.Run(own)
+			watchdog.forget(c)
+		})
 	}
-	g.shared.state.keep(g.comparisons)
+	store.Keep(all)
 	if g.options.Comparisons != nil {
 		g.options.Comparisons.Show(show)
 	}
 }
 
-// rowsOf returns the digest of a workload's rows.
-func (g *Generation) rowsOf(workload string) string {
-	w := g.named[workload]
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rows.stats.SHA256 + w.rows.texted
-}
-
-// endComparisons ends the comparisons that the next generation has not taken over; nil: there is none.
+// endComparisons ends the comparisons that the next generation has not taken over, when both their workloads have
+// ended: until then their requests are counted, and nothing is shown. nil: all workloads have ended.
 func (g *Generation) endComparisons(next *Generation) {
 	for _, c := range g.comparisons {
-		if (next == nil || !slices.Contains(next.comparisons, c)) && c.end != nil {
+		switch {
+		case c.end == nil || next != nil && slices.Contains(next.comparisons, c):
+		case next == nil:
 			c.end()
+		default:
+			c.Replaced()
+			var overs []chan struct{}
+			for _, side := range c.workloads {
+				if w := g.named[side.Name]; w != nil {
+					overs = append(overs, w.over)
+				}
+			}
+			g.shared.paced.Go(func() {
+				for _, over := range overs {
+					<-over
+				}
+				c.end()
+			})
 		}
 	}
 }
 
-// RestartComparison makes a comparison forget its evidence. It returns false if no comparison has the name.
-func (g *Generation) RestartComparison(name string) bool {
+// RestartComparison makes a comparison forget its evidence, unless that is about the version already; "" is none, and
+// no evidence is about it. anew says that the evidence was forgotten. The error says that the comparison is stuck, or
+// unknown.
+func (g *Generation) RestartComparison(name, version string) (anew bool, err error) {
 	c := g.comparisonNamed(name)
-	if c != nil {
-		c.restart()
+	if c == nil {
+		return false, fmt.Errorf("want the name of a comparison, got %q", name)
 	}
-	return c != nil
+	changed, err := awaitChanges(g.options.within(), begin("comparison", name, &c.asked, func() bool {
+		if c.Judges(version) {
+			return false
+		}
+		for _, s := range c.servers {
+			s.client.Renew() // a Service may have other pods by now, and a kept connection stays with its pod
+			s.watch.Lookup(context.Background())
+		}
+		c.Restart(version)
+		return true
+	}))
+	return len(changed) > 0, err
 }

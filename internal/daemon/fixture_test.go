@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,11 +27,38 @@ import (
 // patience bounds every wait for an event.
 const patience = 20 * time.Second
 
+// served counts the requests in the log of a simulated engine.
+type served struct {
+	mu      sync.Mutex
+	all, ok int
+}
+
+func (s *served) Write(line []byte) (int, error) {
+	var e sim.LogEntry
+	if err := json.Unmarshal(line, &e); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all++
+	if e.Outcome == sim.OK {
+		s.ok++
+	}
+	return len(line), nil
+}
+
+func (s *served) counts() (all, ok int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all, s.ok
+}
+
 // engine starts a simulated engine.
-func engine(t *testing.T, change func(*sim.Options)) (e *sim.Engine, url string) {
+func engine(t *testing.T, change func(*sim.Options)) (n *served, url string) {
 	t.Helper()
 	o := sim.Defaults()
-	o.TTFT, o.ITL = time.Millisecond, time.Millisecond
+	n = &served{}
+	o.TTFT, o.ITL, o.Log = time.Millisecond, time.Millisecond, n
 	change(&o)
 	e, err := sim.New(o)
 	if err != nil {
@@ -43,7 +71,7 @@ func engine(t *testing.T, change func(*sim.Options)) (e *sim.Engine, url string)
 		s.CloseClientConnections()
 		s.Close()
 	})
-	return e, s.URL
+	return n, s.URL
 }
 
 // nobody is an address on which no server listens: port 1 is reserved.
@@ -79,7 +107,7 @@ func target(name, url string) config.Target {
 // looped returns a workload that plays a trace at every second of the wall clock.
 func looped(name, target, path string) config.Workload {
 	w := once(name, target, path)
-	w.Repeat.Mode, w.Repeat.Align, w.Repeat.Every = "loop", "wall_clock", config.Duration(time.Second)
+	w.Repeat.Mode, w.Repeat.Align, w.Repeat.Every = "loop", "wall_clock", time.Second
 	return w
 }
 
@@ -124,7 +152,7 @@ func (d *daemon) load() (config.Config, error) {
 	c := d.config
 	c.Targets, c.Workloads = slices.Clone(c.Targets), slices.Clone(c.Workloads)
 	if faults := append(c.Resolve(), c.Check()...); len(faults) > 0 {
-		return c, fmt.Errorf("replayd.yaml: %s: %s", faults[0].Path, faults[0].Want)
+		return c, fmt.Errorf("replayd.yaml: %s: %s", faults[0].Key, faults[0].Want)
 	}
 	return c, nil
 }

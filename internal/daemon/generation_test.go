@@ -138,7 +138,7 @@ func TestBuildFaults(t *testing.T) {
 	userIn := target("userin", server.URL)
 	userIn.URL = "http://user@host"
 	short := once("short", "sim", "good.jsonl")
-	short.Repeat.Mode, short.Repeat.Align, short.Repeat.Every = "loop", "wall_clock", config.Duration(time.Millisecond)
+	short.Repeat.Mode, short.Repeat.Align, short.Repeat.Every = "loop", "wall_clock", time.Millisecond
 	c := conf([]config.Target{target("sim", server.URL), userIn},
 		once("good", "sim", "good.jsonl"), once("bad", "sim", "bad.jsonl"), once("untimed", "sim", "untimed.jsonl"), short,
 		once("gone", "sim", "gone.jsonl"), once("orphan", "userin", "gone.jsonl"))
@@ -207,8 +207,8 @@ func TestRequests(t *testing.T) {
 		"more than all": {[]func(*config.Workload){func(w *config.Workload) { w.Rows = 30 }}, 8},
 		"clipped":       {[]func(*config.Workload){func(w *config.Workload) { w.Trace.MaxInput, w.Trace.OverLimit = 20, "clip" }}, 8},
 		"filtered":      {[]func(*config.Workload){func(w *config.Workload) { w.Trace.MaxInput = 20 }}, 0},
-		"from":          {[]func(*config.Workload){func(w *config.Workload) { w.Trace.From = config.Duration(time.Millisecond) }}, 0},
-		"to":            {[]func(*config.Workload){func(w *config.Workload) { w.Trace.To = config.Duration(time.Millisecond) }}, 0},
+		"from":          {[]func(*config.Workload){func(w *config.Workload) { w.Trace.From = time.Millisecond }}, 0},
+		"to":            {[]func(*config.Workload){func(w *config.Workload) { w.Trace.To = time.Millisecond }}, 0},
 		"a shard":       {[]func(*config.Workload){func(w *config.Workload) { w.Shard.Of = 2 }}, 0},
 		"one of a loop": {[]func(*config.Workload){whole, func(w *config.Workload) { w.Repeat.Mode, w.Repeat.Align = "loop", "wall_clock" }}, 0},
 	} {

@@ -11,6 +11,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
+	"replayd/internal/schedule"
 	"replayd/internal/sim"
 
 	"replayd/test/outside"
@@ -75,14 +76,14 @@ func TestReloadLosesNothing(t *testing.T) {
 		var f finished
 		options := wired(t, &f)
 		c := conf([]config.Target{target("t", "http://sim:1")}, looped("same", "t", path), looped("lanes", "t", path), looped("objective", "t", path))
-		c.Workloads[2].Shard = config.Shard{Index: 1, Of: 2}
+		c.Workloads[2].Shard = schedule.Shard{Index: 1, Of: 2}
 		b := keep(t, c, options)
 		for i := range 8 {
 			<-time.After(time.Duration(100+130*i) * time.Millisecond) // the previous handover may still be pending
 			if err := <-b.reload(func(c *config.Config) {
 				c.Workloads[1].Lanes = 100 + i
 				c.Workloads[2].SLO.Objective = 0.9 + float64(i)/100
-				c.Drain += config.Duration(time.Second)
+				c.Drain += time.Second
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -16,8 +16,10 @@ func (l *life) serve() (end func()) {
 	o := sim.Defaults()
 	o.Slots, o.MaxQueue = of(l.dice, 64, 1, 4), of(l.dice, 4096, 0)
 	o.TTFT, o.ITL = 50*time.Millisecond, 10*time.Millisecond
-	o.Faults = of(l.dice, sim.Faults{}, sim.Faults{}, sim.Faults{Error500: 0.2, Error429: 0.1, Cut: 0.1, Garbled: 0.1, Empty: 0.1, Stalled: 0.1, ErrorEvent: 0.1},
-		sim.Faults{Error500: 1}, sim.Faults{Stalled: 0.5})
+	all := sim.Faults{
+		Error500: 0.2, Error429: 0.1, Cut: 0.1, Garbled: 0.1, Empty: 0.1, Stalled: 0.1, ErrorEvent: 0.1, Abort: 0.1,
+	}
+	o.Faults = of(l.dice, sim.Faults{}, sim.Faults{}, all, sim.Faults{Error500: 1}, sim.Faults{Stalled: 0.5})
 	e, err := sim.New(o)
 	if err != nil {
 		l.Fatal(err)

@@ -27,7 +27,11 @@ import (
 func FuzzLives(f *testing.F) {
 	f.Add([]byte{})
 	r := rand.New(rand.NewPCG(3, 4))
-	for n := range 12 {
+	lives := 12
+	if testing.Short() {
+		lives = 8
+	}
+	for n := range lives {
 		choices := make([]byte, 60*n)
 		for i := range choices {
 			choices[i] = byte(r.UintN(256))
@@ -41,9 +45,9 @@ func FuzzLives(f *testing.F) {
 }
 
 const (
-	mostRequests = 300                   // a life ends after so many requests
-	travel       = 5 * time.Millisecond  // time to connect; virtual time must pass even if all requests fail
-	toil         = 20 * time.Millisecond // time before any answer
+	maxRequests = 300                   // a life ends after so many requests
+	travel      = 5 * time.Millisecond  // time to connect; virtual time must pass even if all requests fail
+	toil        = 20 * time.Millisecond // time before any answer
 )
 
 // A life is a generation, its successors by reloads, and their engine.
@@ -93,7 +97,7 @@ func (l *life) run() {
 		g = l.happen(ctx, g, &text)
 		l.pass(of(l.dice, 100*time.Millisecond, time.Second, 7*time.Millisecond, 20*time.Second, 300*time.Millisecond))
 		l.look(g, false)
-		if l.Failed() || l.seen() > mostRequests {
+		if l.Failed() || l.seen() > maxRequests {
 			break
 		}
 	}
@@ -142,9 +146,9 @@ func (l *life) end(g *Generation, stop context.CancelFunc) {
 func (l *life) happen(ctx context.Context, g *Generation, text *string) *Generation {
 	switch l.roll() % 16 {
 	case 1:
-		g.Pause(of(l.dice, "", "w0", "w1"), true)
+		_, _, _ = g.Pause(of(l.dice, "", "w0", "w1"), true) // whether there is such a workload is left to chance
 	case 2, 3:
-		g.Pause("", false)
+		_, _, _ = g.Pause("", false) // whether there is such a workload is left to chance
 	case 4, 5:
 		c, after, ok := l.invent()
 		if !ok || l.reloads > 1 {
@@ -174,7 +178,7 @@ func (l *life) invent() (c config.Config, text string, ok bool) {
 // pass lets d of virtual time go by, or less if many requests arrive.
 func (l *life) pass(d time.Duration) {
 	const most = 500 * time.Millisecond
-	for ; d > 0 && l.seen() <= mostRequests; d -= most {
+	for ; d > 0 && l.seen() <= maxRequests; d -= most {
 		<-time.After(min(d, most))
 	}
 	synctest.Wait()
@@ -226,12 +230,16 @@ func (l *life) Observe(r *measure.Request) {
 
 func (l *life) options(c config.Config) Options {
 	return Options{
-		Config: c, Meter: metrics.NewMeter(l.reg), UserAgent: "replayd/test", Log: slog.New(slog.DiscardHandler),
-		Observers: []replay.Observer{l}, Failed: func(err error) {
+		Virtual:   Virtual{Dial: l.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() }},
+		Config:    c,
+		Meter:     metrics.NewMeter(l.reg),
+		UserAgent: "replayd/test",
+		Log:       slog.New(slog.DiscardHandler),
+		Observers: []replay.Observer{l},
+		Failed: func(err error) {
 			if !strings.Contains(err.Error(), "are over the length limits") { // all rows of a closed loop are filtered
 				l.Error(err)
 			}
 		},
-		Dial: l.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
 	}
 }

@@ -13,7 +13,17 @@ type Progress struct {
 	Left   time.Duration  // until the last row of all plans is due; more than Length before the plans begin
 }
 
-// Progress returns the progress of the generation. The generation must have been started, and none of its plans may loop.
+// NotExact says why requests of a target of this generation do not ask for exact lengths of answers; "": they do.
+func (g *Generation) NotExact() string {
+	for _, w := range g.workloads {
+		if why, _ := w.server.client.NotExact(); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// Progress returns the progress of a generation that was started and none of whose plans loops.
 func (g *Generation) Progress() Progress {
 	s := Progress{Ledger: g.options.Meter.Ledger()}
 	known := true
@@ -23,7 +33,7 @@ func (g *Generation) Progress() Progress {
 			known = false
 			continue
 		}
-		played := float64(at.Position-time.Duration(w.config.Trace.From)) / w.config.Speed
+		played := float64(at.Position-w.config.Trace.From) / w.config.Speed
 		s.Length = max(s.Length, at.Period)
 		s.Left = max(s.Left, at.Next+at.Period-time.Duration(played))
 	}

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/sim"
@@ -21,16 +19,16 @@ func TestProgressOfAWorkload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, url := engine(t, func(*sim.Options) {})
 			w := once("w", "sim", write(t, "trace.jsonl", text))
-			w.Prompt.Calibrate, w.Speed, w.Trace.From, w.Rows = false, 2, config.Duration(10*time.Minute), rows
+			w.Prompt.Calibrate, w.Speed, w.Trace.From, w.Rows = false, 2, 10*time.Minute, rows
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			var s Progress
-			started := func(_ int, now func() Progress) {
+			started := func(g *Generation) {
 				again := time.NewTicker(time.Millisecond)
 				defer again.Stop()
 				patient, cancel := context.WithTimeout(ctx, patience)
 				defer cancel()
-				for s = now(); s.Length == 0 && rows == 0; s = now() {
+				for s = g.Progress(); s.Length == 0 && rows == 0; s = g.Progress() {
 					select {
 					case <-again.C:
 					case <-patient.Done():
@@ -41,7 +39,8 @@ func TestProgressOfAWorkload(t *testing.T) {
 				stop()
 			}
 			o := (&heard{}).options(conf([]config.Target{target("sim", url)}, w))
-			if err := (Once{Options: o, Started: started, Ended: func(measure.Ledger, error) {}}).Run(ctx, t.Context(), prometheus.NewRegistry()); err != nil {
+			once := Once{Options: o, Started: started, Ended: func(measure.Ledger, error) {}}
+			if err := once.Run(ctx, t.Context()); err != nil {
 				t.Error(err)
 			}
 			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.Ledger.InFlight != 0 {

@@ -2,49 +2,47 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"replayd/internal/config"
 )
 
-// handoverAhead is the time from arranging a handover to its instant. It suffices for the successor to build its first messages
-// and open its connections.
-const handoverAhead = time.Second
-
-// Replace starts a generation in place of the one that it was built from. Workloads that it took over continue, and new ones
-// begin. A changed workload begins with the first row due a second from now; its predecessor stops at that instant and drains. A
-// removed workload drains at once, and its series are removed after it. Paused workloads stay paused, and new ones are paused if
-// all are. Replace does not block.
+// Replace starts a generation in place of the one that it was built from. Workloads that it took over continue, and new
+// ones begin. A changed workload begins with the first row due a second from now; its predecessor stops at that instant
+// and drains. A removed workload drains at once, and its series are removed after it. Paused workloads stay paused, and
+// new ones are paused if all are. Replace does not block.
 func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	g.paused = old.paused
 	g.startScrapers(ctx)
 	old.endScrapers(g)
 	old.endComparisons(g)
-	g.shared.state.use(g.options.Config.State)
+	g.shared.state.Use(g.claimed)
 	g.startComparisons(ctx)
 	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
-	at := g.wall().Add(handoverAhead)
+	g.shared.ending.drain.Store(int64(g.options.Config.Drain))
+	wall := time.Now
+	if g.options.Wall != nil {
+		wall = g.options.Wall
+	}
+	at := wall().Round(0).Add(handoverAhead)
 	for _, w := range g.workloads {
 		if w.started() {
-			w.setDrain(time.Duration(g.options.Config.Drain))
+			w.setDrain(g.options.Config.Drain)
 			continue
 		}
-		before := old.workload(w.config.Name)
-		if w.place.of != nil {
-			if from, ok := w.place.of.together(g, old, at); ok {
-				g.takeOver(ctx, hard, w, before, from)
-				continue
-			}
+		before := old.named[w.config.Name]
+		var from handover
+		if w.side.of != nil {
+			from = w.side.of.together(g, old, at)
 		}
-		switch {
-		case before == nil:
-			g.start(ctx, hard, w, handover{})
-		case before.ended():
-			g.takeOver(ctx, hard, w, before, handover{})
-		default:
-			g.takeOver(ctx, hard, w, before, handover{at: w.after(before, at)})
+		if from.at.IsZero() && before != nil && !before.ended() {
+			from.at = w.after(before, at)
 		}
+		g.takeOver(ctx, hard, w, before, from)
 	}
 	for _, w := range old.workloads {
-		if g.workload(w.config.Name) == nil {
+		if g.named[w.config.Name] == nil {
 			w.stop()
 			w.remove()
 		}
@@ -53,6 +51,24 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 		s.release()
 	}
 	g.releaseAsked()
+}
+
+// reach waits until the workloads can be changed that this generation replaces. The error names those that are stuck:
+// nothing is replaced then. One that is stuck and is removed, or does not change, holds no other up.
+func (g *Generation) reach(old *Generation) error {
+	var all []change
+	for _, w := range g.workloads {
+		before := old.named[w.config.Name]
+		if w.started() || before == nil || before.ended() {
+			continue
+		}
+		all = append(all, begin("workload", before.config.Name, &before.reached, func() bool {
+			before.reach()
+			return false
+		}))
+	}
+	_, err := awaitChanges(g.options.within(), all...)
+	return err
 }
 
 // takeOver starts a workload in place of its predecessor; nil: there is none.
@@ -68,12 +84,12 @@ func (g *Generation) takeOver(ctx, hard context.Context, w, before *workload, fr
 	before.remove()
 }
 
-// settle waits up to 5 s for new targets to answer if rows would otherwise be sent uncorrected or late: a successor begins at its
-// instant whether they have answered or not.
+// settle waits up to 5 s for new targets to answer if rows would otherwise be sent uncorrected or late: a successor
+// begins at its instant whether they have answered or not.
 func (g *Generation) settle(ctx context.Context, old *Generation) {
 	for _, w := range g.workloads {
-		if !w.started() && (old.workload(w.config.Name) != nil || w.place.of != nil) {
-			g.keepServer(ctx, w.server)
+		if !w.started() && (old.named[w.config.Name] != nil || w.side.of != nil) {
+			w.server.use(ctx, &g.shared.running, g.options.Failed)
 			g.asked = append(g.asked, w.server)
 		}
 	}
@@ -89,43 +105,17 @@ func (g *Generation) settle(ctx context.Context, old *Generation) {
 	}
 }
 
-// releaseAsked releases the servers that settle has kept; the workloads keep them.
-func (g *Generation) releaseAsked() {
-	for _, s := range g.asked {
-		s.release()
+// Next builds the generation that will replace this one, and gives new targets up to 5 s to answer. Meanwhile only
+// Pause may be called on this one: one successor is built at a time. An error changes nothing.
+func (g *Generation) Next(ctx context.Context, c config.Config) (*Generation, error) {
+	next := &Generation{options: g.options, shared: g.shared}
+	next.options.Config = c
+	if err := next.build(ctx, g); err != nil {
+		return nil, err
 	}
-	g.asked = nil
-}
-
-// remove removes a workload's series when it has ended.
-func (w *workload) remove() {
-	w.removed.Store(true)
-	close(w.leave)
-}
-
-func (w *workload) ended() bool {
-	select {
-	case <-w.over:
-		return true
-	default:
-		return false
+	if err := next.ClaimState(ctx, 0); err != nil { // a reload waits for no other process
+		return nil, errors.Join(err, next.discard())
 	}
-}
-
-// after returns the instant at which a workload takes over: at, or later after the clock was set back, so that no row is sent twice.
-// If the clock was set back by more than a loop, the workload joins the loop at the present instant, as it does without a reload.
-func (w *workload) after(before *workload, at time.Time) time.Time {
-	played := before.current().Played()
-	if !w.plan.FollowsWall() || !played.After(at) || played.Sub(at) > w.plan.Period(w.plan.Loop(time.Time{}, at)) {
-		return at
-	}
-	return played
-}
-
-// wall returns the wall clock's time.
-func (g *Generation) wall() time.Time {
-	if g.options.Wall != nil {
-		return g.options.Wall().Round(0)
-	}
-	return time.Now().Round(0)
+	next.settle(ctx, g)
+	return next, nil
 }

@@ -13,6 +13,8 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/dataset"
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 	"replayd/internal/token"
@@ -29,6 +31,9 @@ type rowSource struct {
 	close  func() error
 }
 
+// digest identifies the rows and their texts.
+func (r *rowSource) digest() string { return r.stats.SHA256 + r.texted }
+
 // Close closes the file, if there is one.
 func (r *rowSource) Close() error {
 	if r.close == nil {
@@ -38,9 +43,11 @@ func (r *rowSource) Close() error {
 }
 
 // openRows opens a trace, reads a dataset, or generates rows.
-func (g *Generation) openRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
+func (o *Options) openRows(
+	ctx context.Context, at string, c config.Workload, t *token.Tokenizer,
+) (*rowSource, fault.List) {
 	files := filesOf(c)
-	r, faults := g.openSource(ctx, at, c, t)
+	r, faults := o.openSource(ctx, at, c, t)
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -50,18 +57,20 @@ func (g *Generation) openRows(ctx context.Context, at string, c config.Workload,
 	}
 	if t == nil {
 		_ = r.Close() // the fault is what matters
-		return nil, config.Faults{{Path: at + ".dataset", Want: "want a tokenizer too: texts are cut to the trace's lengths, and the name of a family has no file to cut them by"}}
+		faults.Add(at+".dataset", "want a tokenizer too: texts are cut to the trace's lengths, "+
+			"and the name of a family has no file to cut them by")
+		return nil, faults
 	}
-	set, err := g.openDataset(ctx, c, t)
+	set, err := o.openDataset(ctx, c, t)
 	if err != nil {
 		_ = r.Close() // likewise
-		return nil, faultsAt(at+".dataset.path", err)
+		return nil, fault.At(at+".dataset.path", err)
 	}
 	r.texts, r.texted = set.Texts(c.Prompt.Seed), set.SHA256()
 	return r, nil
 }
 
-// filesOf stats the files that a workload's rows come from, and those of a folder. Faults are reported when they are opened.
+// filesOf stats the files of a workload's rows, also those of a folder. Faults are reported when they are opened.
 func filesOf(c config.Workload) []os.FileInfo {
 	var files []os.FileInfo
 	for _, path := range []string{c.Trace.Path, c.Dataset.Path} {
@@ -83,39 +92,41 @@ func filesOf(c config.Workload) []os.FileInfo {
 	return files
 }
 
-func (g *Generation) openSource(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
+func (o *Options) openSource(
+	ctx context.Context, at string, c config.Workload, t *token.Tokenizer,
+) (*rowSource, fault.List) {
 	switch {
 	case c.Synthetic.Given():
 		r, err := syntheticRows(c)
-		return r, faultsAt(at+".synthetic", err)
+		return r, fault.At(at+".synthetic", err)
 	case c.Trace.Path == "":
-		return g.datasetRows(ctx, at, c, t)
+		return o.datasetRows(ctx, at, c, t)
 	}
-	r, err := g.traceRows(ctx, c)
-	return r, faultsAt(at+".trace.path", err)
+	r, err := o.traceRows(ctx, c)
+	return r, fault.At(at+".trace.path", err)
 }
 
-func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSource, error) {
+func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource, error) {
 	block := int(c.Trace.BlockTokens)
-	if c.Trace.BlockTokens == config.AutoValue {
+	if c.Trace.BlockTokens == scalar.AutoValue {
 		block = 0
 	}
 	plan := c.Plan()
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
-		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: g.options.Stdin,
-		Regular: g.options.Stdin == nil, // the daemon opens the file again on a reload
+		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: o.Stdin,
+		Regular: o.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, warning := range file.Stats.Warnings {
-		g.options.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
+		o.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
 	if c.Trace.Rescale == (config.Rescale{}) {
 		return r, nil
 	}
-	all, err := all(r.source)
+	all, err := readAll(r.source)
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -133,8 +144,8 @@ func (g *Generation) traceRows(ctx context.Context, c config.Workload) (*rowSour
 	return &rowSource{source: source, stats: stats}, file.Close()
 }
 
-// all reads a whole source.
-func all(s schedule.Source) ([]trace.Record, error) {
+// readAll reads a whole source.
+func readAll(s schedule.Source) ([]trace.Record, error) {
 	next, err := s.Rows(0)
 	if err != nil {
 		return nil, err
@@ -167,8 +178,7 @@ func syntheticRows(c config.Workload) (*rowSource, error) {
 	return &rowSource{source: schedule.Generated(n, made.Rows), stats: noTrace("", "synthetic", n, hex.EncodeToString(digest[:]))}, nil
 }
 
-// noTrace returns the statistics of rows that are not from a trace: their number, 0: no end, and their origin. Their ideal prefix hit
-// ratio is unknown.
+// noTrace returns the statistics of rows without a trace: their number, 0: no end, and origin.
 func noTrace(path, format string, rows int, sha256 string) trace.Stats {
 	s := trace.Stats{Path: path, Format: trace.Format(format), Requests: rows, SHA256: sha256}
 	s.Prefix.HitTokenRatio = math.NaN()
@@ -176,13 +186,17 @@ func noTrace(path, format string, rows int, sha256 string) trace.Stats {
 }
 
 // datasetRows returns a dataset's texts in the order of the file.
-func (g *Generation) datasetRows(ctx context.Context, at string, c config.Workload, t *token.Tokenizer) (*rowSource, config.Faults) {
-	set, err := g.openDataset(ctx, c, t)
+func (o *Options) datasetRows(
+	ctx context.Context, at string, c config.Workload, t *token.Tokenizer,
+) (_ *rowSource, faults fault.List) {
+	set, err := o.openDataset(ctx, c, t)
 	if err != nil {
-		return nil, faultsAt(at+".dataset.path", err)
+		return nil, fault.At(at+".dataset.path", err)
 	}
 	if set.Unanswered && !c.Prompt.History {
-		return nil, config.Faults{{Path: at + ".prompt.history", Want: fmt.Sprintf("want true: conversations of %s have no answers in them, got false", c.Dataset.Path)}}
+		faults.Add(at+".prompt.history", "want true: conversations of %s have no answers in them, got false",
+			c.Dataset.Path)
+		return nil, faults
 	}
 	all := set.Records()
 	return &rowSource{
@@ -191,15 +205,15 @@ func (g *Generation) datasetRows(ctx context.Context, at string, c config.Worklo
 	}, nil
 }
 
-func (g *Generation) openDataset(ctx context.Context, c config.Workload, t *token.Tokenizer) (*dataset.Set, error) {
+func (o *Options) openDataset(ctx context.Context, c config.Workload, t *token.Tokenizer) (*dataset.Set, error) {
 	set, err := dataset.Open(ctx, dataset.Format(c.Dataset.Format), c.Dataset.Path, dataset.Options{
-		Tokenizer: t, Seed: c.Prompt.Seed, Most: c.Rows, Draws: c.Rows, Turns: c.Dataset.Turns, Regular: g.options.Stdin == nil,
+		Tokenizer: t, Seed: c.Prompt.Seed, Most: c.Rows, Draws: c.Rows, Turns: c.Dataset.Turns, Regular: o.Stdin == nil,
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, warning := range set.Warnings {
-		g.options.Log.Warn("dataset is read with a warning", "workload", c.Name, "warning", warning)
+		o.Log.Warn("dataset is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	return set, nil
 }

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
@@ -40,7 +38,7 @@ func play(t *testing.T, change func(*config.Workload, *config.Target)) (measured
 	h, seen, before := &heard{}, &sent{}, &sent{}
 	o := h.options(c)
 	o.Observers, o.Warmed = []replay.Observer{seen}, []replay.Observer{before}
-	err = Once{Options: o, Started: nothing, Ended: func(measure.Ledger, error) {}}.Run(t.Context(), t.Context(), prometheus.NewRegistry())
+	err = Once{Options: o, Started: nothing, Ended: func(measure.Ledger, error) {}}.Run(t.Context(), t.Context())
 	for _, r := range seen.all {
 		if r.Outcome != measure.OK {
 			t.Errorf("%s: want it ok, got %s: %s", r.ID, r.Outcome, r.Error)

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 
+	"replayd/internal/export"
 	"replayd/internal/gpu"
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
+	"replayd/internal/scarce"
 	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
@@ -25,46 +27,59 @@ type Once struct {
 	Version    string        // on the landing page
 	LogDropped func() uint64 // number of log lines that were not written; nil: 0
 
-	WaitReady time.Duration                           // longest wait for the targets to answer; 0: no wait
-	Tried     func(url string, err error)             // called with the result of each try to reach a target; not nil with WaitReady
-	Epoch     func(ready time.Time) time.Time         // returns the start of all plans, called when the targets are ready; nil: as configured
-	Started   func(requests int, now func() Progress) // called when everything runs; requests is Generation.Requests
+	WaitReady time.Duration               // longest wait for the targets to answer; 0: no wait
+	Tried     func(url string, err error) // called with the result of each try to reach a target; not nil with WaitReady
 
-	// Sample is called with the gathered metrics every SampleEvery, and once before the end; nil: not called. With it engines
-	// and GPUs are read even if no page is served.
-	Sample      func(at time.Time, page []*dto.MetricFamily)
+	// Epoch is called when the targets are ready, and returns the start of all plans; nil: as configured.
+	Epoch   func(ready time.Time) time.Time
+	Started func(g *Generation) // called when everything runs
+
+	// Sampler takes what engines and GPUs report from before the first request of the plan to after the last end, every
+	// SampleEvery meanwhile; nil: nothing does. With it engines and GPUs are read even if no page is served.
+	Sampler     *export.Sampler
 	SampleEvery time.Duration
 
-	// Patience is the time after the first due row without any connection after which the run is cut, with ErrUnreached in its
-	// error. 0: the run is not cut for that.
+	// Patience is the time after the first due row without any connection after which the run is cut, with ErrUnreached
+	// in its error. 0: the run is not cut for that.
 	Patience time.Duration
 
-	// Ended is called when all requests have ended, with their ledger, as on /metrics, and with what cut the run: ctx's cause,
-	// ErrUnreached or nil. /metrics is still served then.
+	// Ended is called when all requests have ended, with their ledger, as on /metrics, and with what cut the run: ctx's
+	// cause, ErrUnreached or nil. /metrics is still served then.
 	Ended func(ledger measure.Ledger, cut error)
 	Hold  time.Duration // how long /metrics is served after that; ends with ctx, so it is 0 after ctx was cancelled
 }
 
-// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. If the page fails
-// meanwhile, the run goes on without it, and Run returns the error at the end.
-func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err error) {
+// Run returns when the plans are over and every request has ended, or when ctx or hard has stopped them. If the page
+// fails meanwhile, the run goes on without it, and Run returns the error at the end.
+func (o Once) Run(ctx, hard context.Context) (err error) {
+	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
 	o.Meter = metrics.NewMeter(reg)
+	o.Meter.Overflow.LogTo(o.Log)
 	ready, address := func() {}, ""
-	if o.Serve || o.Sample != nil { // else nobody reads them
+	pages := &runPages{once: &o}
+	if o.Serve || o.Sampler != nil { // else nobody reads them
 		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
+		o.Engines.Overflow, o.GPUs.Overflow = o.Meter.Overflow, o.Meter.Overflow
+		o.BeforeFirst = pages.begin
 	}
+	o.watchdog = newWatchdog(o.Log, o.note)
+	var limit <-chan struct{} // of a stop
+	limited := scarce.DescriptorLimit()
+	warnDescriptors(o.Log, &o.Config, limited)
 	if o.Serve {
-		p, fault := openPage(ctx, web.Options{
+		room := visitorsOf(&o.Config, limited)
+		p, failure := openPage(ctx, web.Options{
 			Listen: o.Config.Web.Listen, ConfigFile: o.Config.Web.ConfigFile, Registry: reg, Version: o.Version, Log: o.Log,
+			Healthy: o.watchdog.healthy, MaxConnections: func() int { return room }, AllowedHosts: o.Config.Web.AllowedHosts,
 		}, func() {})
-		if fault != nil {
-			return fault
+		if failure != nil {
+			return failure
 		}
-		defer func() { err = errors.Join(err, p.close()) }()
+		defer func() { err = errors.Join(err, p.close(limit)) }()
 		ready, address = p.Ready, p.URL()
 	}
-	g, err := o.prepare(ctx)
+	g, err := startWithin(ctx, func() (*Generation, error) { return o.prepare(ctx) })
 	if err != nil {
 		return err
 	}
@@ -73,17 +88,19 @@ func (o Once) Run(ctx, hard context.Context, reg *prometheus.Registry) (err erro
 	defer giveUp(nil)
 	hard, drop := context.WithCancel(hard)
 	defer drop()
+	pages.of = g
 	g.Start(work, hard)
+	pages.beginBy(work)
+	limit = g.shared.ending.files
 	ready()
-	o.Started(g.Requests(), g.Progress)
-	endSampling := o.sample(reg)
-	endLookout := g.lookout(o.Patience, func(why error) {
+	o.Started(g)
+	endLookout := g.watchUnreached(o.Patience, func(why error) {
 		giveUp(why)
 		drop() // no request has a connection to drain
 	})
 	cut := g.outlast(work)
 	endLookout()
-	endSampling()
+	pages.end(ctx, hard)
 	err = g.Close()
 	if errors.Is(cut, ErrUnreached) {
 		err = errors.Join(cut, err)
@@ -113,70 +130,33 @@ func (o Once) prepare(ctx context.Context) (*Generation, error) {
 		}
 	}
 	if o.Epoch != nil {
-		g.setEpoch(o.Epoch(time.Now()))
+		epoch := o.Epoch(time.Now())
+		for _, w := range g.workloads {
+			w.config.Epoch = epoch
+		}
 	}
 	return g, nil
 }
 
-// sample calls Sample repeatedly until the function that it returns is called.
-func (o Once) sample(reg prometheus.Gatherer) (end func()) {
-	if o.Sample == nil {
-		return func() {}
-	}
-	take := func() {
-		page, _ := reg.Gather() // the metrics that could be gathered
-		o.Sample(time.Now(), page)
-	}
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(o.SampleEvery)
-		defer tick.Stop()
-		for take(); ; take() {
-			select {
-			case <-tick.C:
-			case <-stop:
-				take()
-				return
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-done
-	}
-}
-
-// outlast waits until all plans are over, or until the requests in flight have ended after ctx was cancelled. It returns the cause of
-// the cancellation if that cut a plan short. The workload tells: it can be over before its cancellation is noticed here.
+// outlast waits until all plans are over, or until the requests in flight have ended after ctx was cancelled. It
+// returns the cause if that cut a plan short, as the workload tells: it can be over before.
 func (g *Generation) outlast(ctx context.Context) (cut error) {
 	say := sync.OnceFunc(func() {
 		g.options.Log.Info("stopping: no new requests, those in flight may finish", "drain", g.options.Config.Drain)
 	})
-	told := context.AfterFunc(ctx, func() {
-		if !g.ended() {
+	reported := context.AfterFunc(ctx, func() {
+		if slices.ContainsFunc(g.workloads, func(w *workload) bool { return !w.ended() }) {
 			say()
 		}
 	})
-	defer told()
+	defer reported()
 	for _, w := range g.workloads {
-		<-w.over
-		if w.current().Cut() {
+		if !endsBefore(w.over, g.shared.ending.workloads) || w.current().Cut() { // one that is stuck is cut, too
 			cut = context.Cause(ctx)
 			say() // without requests in flight, the workload can end before ctx is looked at above
 		}
 	}
 	return cut
-}
-
-// ended reports whether all workloads are over.
-func (g *Generation) ended() bool {
-	for _, w := range g.workloads {
-		if !w.ended() {
-			return false
-		}
-	}
-	return true
 }
 
 // awaitLastScrape waits for Hold, so that a last scrape sees the end of the run.

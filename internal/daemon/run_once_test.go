@@ -13,23 +13,23 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/sim"
+
+	"replayd/test/outside"
 )
 
 func TestOnce(t *testing.T) {
 	_, url := engine(t, func(o *sim.Options) { o.Faults.Error500 = 1 })
-	h, requests, reg := &heard{}, 0, prometheus.NewRegistry()
+	h, requests := &heard{}, 0
 	o := h.options(conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(5)))))
 	var l measure.Ledger
 	ended := false
 	err := Once{
-		Options: o, Serve: true, Version: "1.2.3", Started: func(n int, _ func() Progress) { requests = n },
+		Options: o, Serve: true, Version: "1.2.3", Started: func(g *Generation) { requests = g.Requests() },
 		Ended: func(ledger measure.Ledger, cut error) { l, ended = ledger, cut == nil },
-	}.Run(t.Context(), t.Context(), reg)
+	}.Run(t.Context(), t.Context())
 	if l.Expected != 5 || l.Outcomes[measure.HTTP5xx] != 5 || l.Good != 0 || l.Eligible != 5 || l.Balance() != nil {
 		t.Errorf("want a ledger of 5, got %+v", l)
 	}
@@ -54,30 +54,39 @@ func TestOnceStopped(t *testing.T) {
 	o := h.options(conf([]config.Target{target("gate", g.url)}, w))
 	cut, dropped := false, int64(0)
 	ended := func(l measure.Ledger, why error) { cut, dropped = why != nil, l.Unsent() }
-	err := Once{Options: o, Started: nothing, Ended: ended, Hold: time.Hour}.Run(ctx, t.Context(), prometheus.NewRegistry())
+	err := Once{Options: o, Started: nothing, Ended: ended, Hold: time.Hour}.Run(ctx, t.Context())
 	if err != nil || !cut || len(h.outcomes) != 1 || h.outcomes["w ok"] != 1 || dropped != 0 {
 		t.Errorf("want one ok and nothing dropped, got %v, %v, %v", h.outcomes, dropped, err)
 	}
 }
 
-func nothing(int, func() Progress) {}
+func nothing(*Generation) {}
 
-// After the end of the run, /metrics is served until a signal.
+// After the end of the run, /metrics is served until a signal. It has the engine's figures as the last page had them.
 func TestOnceHold(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
-	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(2))))
+	c := conf([]config.Target{target("sim", url)}, each("w", "sim", write(t, "trace.jsonl", rows(3))))
 	c.Web.Listen = freeAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	over, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- Once{
-			Options: (&heard{}).options(c), Serve: true, Started: nothing, Ended: func(measure.Ledger, error) { close(over) }, Hold: time.Hour,
-		}.Run(ctx, t.Context(), prometheus.NewRegistry())
+			Options: (&heard{}).options(c), Serve: true, Started: nothing, Hold: time.Hour,
+			Ended: func(measure.Ledger, error) { close(over) },
+		}.Run(ctx, t.Context())
 	}()
 	<-over
-	if page := fetch(t, "http://"+c.Web.Listen+"/metrics"); !strings.Contains(page, `outcome="ok",target="sim",workload="w"} 2`) {
-		t.Errorf("want 2 requests on the page:\n%s", page)
+	p, err := outside.Scrape(t.Context(), "http://"+c.Web.Listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := p.Sum("replayd_requests_total", "sim", "w", "ok"); n != 3 {
+		t.Errorf("want 3 ok requests on the page, got %v", n)
+	}
+	// One more is the probe's.
+	if n := p.Sum("replayd_engine_requests_finished_total", "sim"); n != 4 {
+		t.Errorf("want the engine's 4 requests on the page, got %v", n)
 	}
 	stop()
 	if err := <-ended; err != nil {
@@ -125,7 +134,7 @@ func TestOnceWaitReady(t *testing.T) {
 			epoch = now.Add(300 * time.Millisecond).Round(0)
 			return epoch
 		},
-	}.Run(t.Context(), t.Context(), prometheus.NewRegistry())
+	}.Run(t.Context(), t.Context())
 	if err != nil || fmt.Sprint(tries) != "[true false]" {
 		t.Fatalf("want a failure and an answer, got %v, %v", tries, err)
 	}
@@ -152,10 +161,10 @@ func (p *planned) Observe(r *measure.Request) {
 func TestOnceNotReady(t *testing.T) {
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", write(t, "trace.jsonl", rows(1))))
 	run := func(ctx context.Context, tried func(string, error)) error {
-		started := func(int, func() Progress) { t.Error("want nothing started") }
+		started := func(*Generation) { t.Error("want nothing started") }
 		return Once{
 			Options: (&heard{}).options(c), WaitReady: 50 * time.Millisecond, Tried: tried, Started: started,
-		}.Run(ctx, t.Context(), prometheus.NewRegistry())
+		}.Run(ctx, t.Context())
 	}
 	if err := run(t.Context(), func(string, error) {}); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "target t: not ready within 50ms: GET http://127.0.0.1:1/v1/models: ") {
 		t.Errorf("want it not ready, got %v", err)
@@ -171,8 +180,8 @@ func TestOnceNotReady(t *testing.T) {
 func TestOnceErrors(t *testing.T) {
 	h := &heard{}
 	run := func(ctx context.Context, c config.Config) error {
-		started := func(int, func() Progress) { t.Error("want nothing started") }
-		return Once{Options: h.options(c), Serve: true, Started: started}.Run(ctx, t.Context(), prometheus.NewRegistry())
+		started := func(*Generation) { t.Error("want nothing started") }
+		return Once{Options: h.options(c), Serve: true, Started: started}.Run(ctx, t.Context())
 	}
 	var build *ErrBuild
 	c := conf([]config.Target{target("t", nobody)}, once("w", "t", filepath.Join(t.TempDir(), "gone.jsonl")))

@@ -12,10 +12,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	commoncfg "github.com/prometheus/common/config"
 
 	"replayd/internal/config"
 	"replayd/internal/gpu"
+	"replayd/internal/limits"
 	"replayd/internal/measure"
+	"replayd/internal/openai"
 	"replayd/internal/scrape"
 	"replayd/internal/sim"
 	"replayd/test/outside"
@@ -97,6 +100,50 @@ func TestOnePageHoldsAll(t *testing.T) {
 	d.end()
 }
 
+// Ranks and devices that pages invent are counted once they have no place, also after a reload.
+func TestInventedLabelsAreCounted(t *testing.T) {
+	_, url := engine(t, func(*sim.Options) {})
+	var n atomic.Int64
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		for range 300 {
+			if r.URL.Path == "/gpus" {
+				fmt.Fprintf(w, "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-%d\",Hostname=\"h\"} 1\n", n.Add(1))
+			} else {
+				fmt.Fprintf(w, "vllm:num_requests_waiting{engine=\"%d\"} 1\n", n.Add(1))
+			}
+		}
+	}))
+	defer page.Close()
+	for _, path := range []string{"/ranks", "/gpus"} {
+		c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
+		c.Web.EnableLifecycle = true
+		label := "rank"
+		if path == "/ranks" {
+			c.Targets[0].Metrics.URL, c.Targets[0].Metrics.Interval = page.URL+path, time.Second
+		} else {
+			label = "gpu"
+			c.GPUs = []config.GPU{config.DefaultGPU()}
+			c.GPUs[0].Target, c.GPUs[0].DCGMExporter, c.GPUs[0].Interval = "sim", page.URL+path, time.Second
+		}
+		d := start(t, c)
+		p := d.until("values without a place", func(p outside.Page) bool { return p.Sum("replayd_label_overflow_total", label) >= 100 })
+		if ranks, devices := len(p["replayd_engine_requests_waiting"].GetMetric()), len(p["replayd_gpu_power_watts"].GetMetric()); ranks > 256 || devices > 512 {
+			t.Errorf("got %d ranks and %d devices", ranks, devices)
+		}
+		before := p.Sum("replayd_label_overflow_total", label)
+		d.reload(func(c *config.Config) { // the places that are taken stay taken
+			c.Targets[0].Metrics.Interval, c.Drain = 2*time.Second, c.Drain+1
+			for i := range c.GPUs {
+				c.GPUs[i].Interval = 2 * time.Second
+			}
+		})
+		d.until("more of them", func(p outside.Page) bool { return p.Sum("replayd_label_overflow_total", label) >= before+200 })
+		d.stop()
+		d.end()
+	}
+}
+
 // A reload that changes only the scraping keeps the workload running. Series that are no longer scraped leave the page.
 func TestReloadOfScrapers(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
@@ -113,7 +160,7 @@ func TestReloadOfScrapers(t *testing.T) {
 		}
 		d.reload(func(c *config.Config) {
 			c.Targets = slices.Clone(c.Targets)
-			c.Targets[0].Metrics.Interval += config.Duration(time.Second)
+			c.Targets[0].Metrics.Interval += time.Second
 		})
 	}
 	d.until("the engine's page by the new interval", up)
@@ -148,7 +195,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
 	c.Web.EnableLifecycle = true
-	c.Workloads[0].Guard = config.Guard{Waiting: 1000, OnMissingMetrics: "pause", ResumeAfter: config.Duration(time.Minute)}
+	c.Workloads[0].Guard = limits.Guard{Waiting: 1000, OnMissingMetrics: "pause", ResumeAfter: time.Minute}
 	d := start(t, c)
 	dropped := func(p outside.Page) float64 {
 		return p.Sum("replayd_requests_dropped_total", "w", string(measure.Guarded))
@@ -157,7 +204,7 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 	for i := range 5 {
 		d.reload(func(c *config.Config) {
 			c.Targets = slices.Clone(c.Targets)
-			c.Targets[0].Metrics.Interval = config.Duration([]time.Duration{time.Minute, time.Second, 2 * time.Second, 3 * time.Second, 2 * time.Second}[i])
+			c.Targets[0].Metrics.Interval = []time.Duration{time.Minute, time.Second, 2 * time.Second, 3 * time.Second, 2 * time.Second}[i]
 			if i == 3 { // the addresses are resolved again
 				c.Targets[0].Metrics.Replicas = "localhost"
 			}
@@ -182,7 +229,7 @@ func TestScrapersAreChecked(t *testing.T) {
 	o := (&heard{}).options(c)
 	o.Engines, o.GPUs = scrape.NewCollector(prometheus.NewRegistry()), gpu.NewCollector(prometheus.NewRegistry())
 	_, err := Build(t.Context(), o)
-	for _, want := range []string{`targets[0] "sim": metrics: `, "/no/such/ca.pem", "gpus[0].libdcgm: "} {
+	for _, want := range []string{`targets[0] "sim": metrics.http.tls_config: `, "/no/such/ca.pem", "gpus[0].libdcgm: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in the error, got %v", want, err)
 		}
@@ -200,8 +247,8 @@ func TestGuardReadsTheEngine(t *testing.T) {
 	}))
 	defer metrics.Close()
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(90))))
-	c.Targets[0].Metrics.URL, c.Targets[0].Metrics.Interval = metrics.URL, config.Duration(time.Second)
-	c.Workloads[0].Guard = config.Guard{Waiting: 8, OnMissingMetrics: "pause"}
+	c.Targets[0].Metrics.URL, c.Targets[0].Metrics.Interval = metrics.URL, time.Second
+	c.Workloads[0].Guard = limits.Guard{Waiting: 8, OnMissingMetrics: "pause"}
 	d := start(t, c)
 	limit := func(p outside.Page) float64 { return p.Sum("replayd_guard_open", "w", "waiting") }
 	dropped := func(p outside.Page) float64 {
@@ -216,4 +263,31 @@ func TestGuardReadsTheEngine(t *testing.T) {
 	d.until("requests again", func(p outside.Page) bool { return p.Sum("replayd_requests_total", "w") > before })
 	d.stop()
 	d.end()
+}
+
+// The engines at an address know the keys of all targets with that address, so a page of one may repeat that of another.
+func TestPagesHideTheKeysOfTheirAddress(t *testing.T) {
+	clients := map[string]*openai.Client{}
+	for name, at := range map[string]string{"one": "http://engine:8000", "two": "http://engine:8000/v1", "three": "http://engine:8000", "else": "http://engine:9000"} {
+		of := openai.Target{Options: openai.Options{URL: at, API: openai.Chat, Output: openai.OutputMax}, Name: name}
+		if name != "three" { // run has such a target for further pages
+			of.HTTP.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{"X-Api-Key": {Secrets: []commoncfg.Secret{commoncfg.Secret("key-" + name)}}}}
+		}
+		c, err := openai.New(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		clients[name] = c
+	}
+	var s shared
+	s.clients.Store(&clients)
+	for name, want := range map[string]string{
+		"one": "<secret> <secret> key-else", "two": "<secret> <secret> key-else", "three": "<secret> <secret> key-else", "else": "key-one key-two <secret>",
+		"gone": "key-one key-two key-else",
+	} {
+		if got := s.hidden(name)().Hide("key-one key-two key-else"); got != want {
+			t.Errorf("%s: want %q, got %q", name, want, got)
+		}
+	}
 }

@@ -4,28 +4,32 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"replayd/internal/config"
 	"replayd/internal/metrics"
+	"replayd/internal/scarce"
 )
 
-// A supervisor owns the running generation. All changes happen on the goroutine of run, one after the other. None of them waits for a
-// file, a target or the log, so that a pause takes effect at once. Reloads have their own goroutine, which asks run only for the
-// switch.
+// A supervisor owns the running generation. All changes happen on the goroutine of run, one after the other. None of
+// them waits for a file, a target or the log, so that a pause takes effect at once, and none for longer than
+// changeWithin for a workload that is stuck. Reloads have their own goroutine, which asks run only for the switch.
 type supervisor struct {
-	options ServeOptions
-	process *metrics.Process
-	g       *Generation                            // written by run at the request of reloads, so reloads may read it, too
-	shown   atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once because it can be long
-	calls   chan func()
-	wanted  chan chan<- error // reloads whose callers wait for the result
-	over    <-chan struct{}   // closed when run takes no more calls
+	options  ServeOptions
+	process  *metrics.Process
+	watchdog *watchdog
+	g        *Generation                            // written by run at the request of reloads, so reloads may read it, too
+	shown    atomic.Pointer[func() ([]byte, error)] // the text of its configuration, made once because it can be long
+	visitors atomic.Int64                           // connections that visitors may have
+	calls    chan func()
+	wanted   chan chan<- error // reloads whose callers wait for the result
+	over     <-chan struct{}   // closed when run takes no more calls
+	ending   *ending           // set by run
 
-	reloading bool     // only run uses it
-	later     []func() // only run uses it: calls that wait for the end of the reload in progress
+	reloading chan struct{} // closed at the end of the reload in progress; nil: none. Only run uses it
 }
 
 func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *supervisor {
@@ -36,36 +40,52 @@ func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *su
 
 var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
-// run takes calls until work is cancelled. When it returns, no reload is in progress.
+// run takes calls until work is cancelled. When it returns, no reload is in progress that can end in time.
 func (k *supervisor) run(work, hard context.Context) {
-	var side sync.WaitGroup
-	defer side.Wait()
-	side.Go(func() { k.reloads(work, hard) })
+	k.ending = k.g.shared.ending
+	reloads := make(chan struct{})
+	go func() {
+		defer close(reloads)
+		k.reloads(work, hard)
+	}()
+	defer func() { endsBefore(reloads, k.ending.workloads) }() // one may be stuck in a file
 	for {
 		select {
 		case <-work.Done():
 			return
 		case call := <-k.calls:
-			call()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				call()
+			}()
+			select {
+			case <-done:
+			case <-work.Done():
+				endsBefore(done, k.ending.workloads) // a change that is stuck does not keep the process
+				return
+			}
 		}
 	}
 }
 
-// call lets run execute f, and waits for its end. It returns false, and f is not executed, if run takes no more calls or ctx is done.
-func (k *supervisor) call(ctx context.Context, f func()) bool {
+// call lets run execute f, and waits for that. Its error says why f was not executed, or has not ended: then f may
+// still write its results, and the caller must not read them.
+func (k *supervisor) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
 	select {
 	case k.calls <- func() { defer close(done); f() }:
-		<-done // soon: no call blocks
-		return true
+		select {
+		case <-done: // soon: no call waits for long
+			return nil
+		case <-k.over:
+		}
+		if endsBefore(done, k.ending.workloads) {
+			return nil
+		}
 	case <-k.over:
 	case <-ctx.Done():
 	}
-	return false
-}
-
-// gone returns why a call was not executed or not answered.
-func (k *supervisor) gone(ctx context.Context) error {
 	select {
 	case <-k.over:
 		return errStopping
@@ -74,67 +94,82 @@ func (k *supervisor) gone(ctx context.Context) error {
 	}
 }
 
-// pause pauses or resumes a workload, with "" all of them. An unknown name waits for a reload in progress, whose generation may have
-// it.
+// pause pauses or resumes a workload, with "" all of them. An unknown name waits for a reload in progress, whose
+// generation may have it.
 func (k *supervisor) pause(ctx context.Context, workload string, paused bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	var g *Generation // the one that was paused
-	var changed []string
-	done := make(chan error, 1)
-	try := func() (known bool) {
-		if changed, known = k.g.Pause(workload, paused); known {
-			g = k.g
-			done <- nil
+	for {
+		var g *Generation
+		var changed []string
+		var known bool
+		var stuck error
+		var reloading chan struct{}
+		if err := k.call(ctx, func() {
+			g, reloading = k.g, k.reloading
+			changed, known, stuck = g.Pause(workload, paused)
+		}); err != nil {
+			return err
 		}
-		return known
-	}
-	unknown := func() { done <- fmt.Errorf("want the name of a workload, got %q", workload) }
-	if !k.call(ctx, func() {
 		switch {
-		case try():
-		case k.reloading:
-			k.later = append(k.later, func() {
-				if !try() {
-					unknown()
-				}
-			})
-		default:
-			unknown()
+		case known:
+			g.logPaused(changed, paused)
+			return stuck
+		case reloading == nil:
+			return fmt.Errorf("want the name of a workload, got %q", workload)
 		}
-	}) {
-		return k.gone(ctx)
-	}
-	select {
-	case err := <-done:
-		if err == nil {
-			g.tellPaused(changed, paused)
+		select {
+		case <-reloading:
+		case <-k.over:
+			return errStopping
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		return err
-	case <-k.over:
-	case <-ctx.Done():
 	}
-	return k.gone(ctx)
 }
 
-// restartComparison begins a new epoch of a comparison.
-func (k *supervisor) restartComparison(ctx context.Context, name string) error {
-	known := false
+// restartComparison begins a new epoch of a comparison, unless the present one is about the version already.
+func (k *supervisor) restartComparison(ctx context.Context, name, version string) (anew bool, err error) {
 	var g *Generation
-	if !k.call(ctx, func() { g, known = k.g, k.g.RestartComparison(name) }) {
-		return k.gone(ctx)
+	var begun bool
+	var failed error
+	if err := k.call(ctx, func() {
+		g = k.g
+		begun, failed = g.RestartComparison(name, version)
+	}); err != nil {
+		return false, err
 	}
-	if !known {
-		return fmt.Errorf("want the name of a comparison, got %q", name)
+	if failed != nil {
+		return false, failed
 	}
-	g.shared.state.write() // a crash must not bring the old verdict back
-	g.options.Log.Info("the evidence begins anew, as requested", "comparison", name)
-	g.options.note(slog.LevelInfo, "comparison "+name+" begins anew, as requested")
-	return nil
+	log, of := g.options.Log, ""
+	if version != "" {
+		log, of = log.With("version", version), ", with version "+strconv.Quote(version)
+	}
+	if !begun {
+		log.Info("the version is being judged already: its evidence continues", "comparison", name)
+		return false, nil
+	}
+	g.shared.state.Write() // a crash must not bring the old verdict back
+	log.Info("the evidence begins anew, as requested", "comparison", name)
+	g.options.note(slog.LevelInfo, "comparison "+name+" begins anew, as requested"+of)
+	return true, nil
 }
 
-// shows sets the configuration that show returns.
+// files returns the limit of what a stop waits for; nil: there is none yet.
+func (k *supervisor) files() <-chan struct{} {
+	if k.ending == nil {
+		return nil
+	}
+	return k.ending.files
+}
+
+// shows sets the configuration that show returns, and the connections that it leaves for visitors.
 func (k *supervisor) shows(c config.Config) {
+	if k.options.Runs != nil {
+		k.options.Runs(c)
+	}
+	k.visitors.Store(int64(visitorsOf(&c, scarce.DescriptorLimit())))
 	text := sync.OnceValues(c.Show)
 	k.shown.Store(&text)
 }

@@ -2,17 +2,21 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
+
+	"replayd/internal/scarce"
 )
 
 // watchEvery is the interval of checking the configuration file for changes.
 const watchEvery = 5 * time.Second
 
-// reloads runs one reload after the other until work is cancelled. All requests during a reload lead to one further reload after it,
-// because the one in progress may have read the file before it changed.
+// reloads runs one reload after the other until work is cancelled. All requests during a reload lead to one further
+// reload after it, because the one in progress may have read the file before it changed.
 func (k *supervisor) reloads(work, hard context.Context) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -73,12 +77,17 @@ func (k *supervisor) reload(work, hard context.Context) error {
 		return nil
 	}
 	begin := time.Now()
-	if !k.call(work, func() { k.reloading = true }) {
+	if err := k.call(work, func() { k.reloading = make(chan struct{}) }); err != nil {
 		return errStopping
 	}
 	next, err := k.next(work)
+	if err == nil {
+		if err = next.reach(k.g); err != nil {
+			err = errors.Join(err, next.discard())
+		}
+	}
 	if err != nil {
-		k.call(work, k.end)
+		_ = k.call(work, k.end) // a stop needs no end of the reload
 		if work.Err() != nil {
 			return errStopping
 		}
@@ -87,36 +96,35 @@ func (k *supervisor) reload(work, hard context.Context) error {
 		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
 		return err
 	}
-	if now := next.options.Config.Web; now != k.g.options.Config.Web {
+	if now := next.options.Config.Web; !reflect.DeepEqual(now, k.g.options.Config.Web) {
 		k.options.Log.Warn("the section web of the configuration takes effect after a restart only")
 		next.options.Config.Web = k.g.options.Config.Web
 	}
 	words := next.against(k.g)
-	if !k.call(work, func() {
+	if err := k.call(work, func() {
 		next.Replace(work, hard, k.g)
 		k.g = next
 		k.shows(next.options.Config)
 		k.end()
-	}) {
+	}); err != nil {
 		if err := next.discard(); err != nil {
 			k.options.Log.Warn("a trace of the discarded configuration cannot be closed", "err", err)
 		}
 		return errStopping
 	}
+	warnDescriptors(k.options.Log, &next.options.Config, scarce.DescriptorLimit())
 	k.openRecords()
+	k.g.shared.state.Settle()
 	k.process.Reloaded(nil, time.Now())
 	k.options.Log.Info("configuration reloaded", "workloads", words, "took", time.Since(begin).Round(time.Millisecond))
 	next.options.note(slog.LevelInfo, "reloaded: "+words)
 	return nil
 }
 
-// end executes the calls that have waited for the end of a reload. Only run calls it.
+// end says that a reload has ended. Only run calls it.
 func (k *supervisor) end() {
-	k.reloading = false
-	for _, f := range k.later {
-		f()
-	}
-	k.later = nil
+	close(k.reloading)
+	k.reloading = nil
 }
 
 func (k *supervisor) next(ctx context.Context) (*Generation, error) {
@@ -141,14 +149,14 @@ func (g *Generation) against(old *Generation) string {
 		switch {
 		case w.started():
 			same++
-		case old.workload(w.config.Name) != nil:
+		case old.named[w.config.Name] != nil:
 			changed++
 		default:
 			added++
 		}
 	}
 	for _, w := range old.workloads {
-		if g.workload(w.config.Name) == nil {
+		if g.named[w.config.Name] == nil {
 			removed++
 		}
 	}

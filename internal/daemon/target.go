@@ -2,32 +2,35 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"reflect"
+	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/file"
 	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
+	"replayd/internal/token"
 )
 
-// A server is a target and its probe. Several generations and their workloads can share a server. It ends with the last of
-// them.
+// A server is a target and its probe. It ends with the last of the generations and workloads that share it.
 type server struct {
 	config config.Target
 	probe  bool
 	client *openai.Client
 	watch  *replay.Target
 	shown  *metrics.Target
-	tokens *tokens       // nil: texts are not counted
 	lost   chan struct{} // closed when the target cannot be used and a retry would not help
 
+	tokenizer *token.Tokenizer  // nil: texts are not counted
+	digest    [sha256.Size]byte // of its file
+
 	mu    sync.Mutex
-	users int                // generations and workloads that keep it
+	users int                // generations and workloads that use it
 	end   context.CancelFunc // nil before the first workload
 	err   error              // why the server is lost
 }
@@ -38,39 +41,17 @@ func requestsOf(t config.Target) config.Target {
 	return t
 }
 
-// addServer takes over the server of the generation before if nothing about it changed, or makes one. probe says whether to
-// measure the tokens of its chat template.
-func (g *Generation) addServer(at string, t config.Target, probe bool, old *Generation) config.Faults {
-	tokens, err := g.openTokenizer(t)
-	if err != nil {
-		return faultsAt(at+".tokenizer", err)
+// places returns the host and the port of each server behind the target, before any name is looked up.
+func (s *server) places() [][2]string {
+	if name, port, named := s.config.LookupName(); named {
+		return [][2]string{{strings.ToLower(strings.TrimSuffix(name, ".")), port}}
 	}
-	if old != nil {
-		s := old.servers[t.Name]
-		if s != nil && s.probe == probe && reflect.DeepEqual(s.config, requestsOf(t)) && s.tokens.same(tokens) && s.share() {
-			g.servers[t.Name] = s
-			return nil
-		}
+	var all [][2]string
+	for _, address := range s.client.Pods() {
+		host, port := openai.HostPort(address)
+		all = append(all, [2]string{host, port})
 	}
-	c, err := openai.New(openai.Target{
-		Name: t.Name, URL: t.URL, API: openai.API(t.API), Model: t.Model, HTTP: t.HTTP.HTTPClientConfig,
-		PerChunk: t.PerChunk, ReplicaHeader: t.Replica,
-		ExtraBody: t.ExtraBody, Output: openai.OutputMode(t.Output), Idle: time.Duration(t.Idle), UserAgent: g.options.UserAgent, Dial: g.options.Dial,
-		Timeouts: openai.Timeouts{
-			Connect: time.Duration(t.Timeouts.Connect), FirstToken: time.Duration(t.Timeouts.FirstToken),
-			Stall: time.Duration(t.Timeouts.Stall), Total: time.Duration(t.Timeouts.Total),
-		},
-	})
-	if err != nil {
-		return faultsOf(at, errors.New(strings.TrimPrefix(err.Error(), "target "+t.Name+": ")), nil)
-	}
-	s := &server{config: requestsOf(t), probe: probe, client: c, tokens: tokens, lost: make(chan struct{}), users: 1}
-	s.watch = replay.NewTarget(&openai.Probe{
-		Client: c, Template: probe, Patient: g.options.Patient, Named: func(model string) { s.shown.Serves(model) }, Log: g.options.Log,
-	})
-	s.shown = g.options.Meter.Target(t.Name, t.API, s.watch.Reached)
-	g.servers[t.Name] = s
-	return nil
+	return all
 }
 
 // share keeps the server for one more generation until its release. It returns false if the server is lost.
@@ -84,17 +65,16 @@ func (s *server) share() bool {
 	return true
 }
 
-// keepServer keeps a server until its release. The first to keep it starts the probe.
-func (g *Generation) keepServer(ctx context.Context, s *server) {
+// use shares a server until its release. The first user starts the probe.
+func (s *server) use(ctx context.Context, running *sync.WaitGroup, failed func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users++
 	if s.end != nil {
 		return
 	}
-	failed := g.options.Failed // a copy, so that g is not kept in memory
 	ctx, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	g.shared.running.Go(func() {
+	running.Go(func() {
 		if err := s.watch.Run(ctx); err != nil {
 			err = fmt.Errorf("target %s: %w", s.config.Name, err)
 			s.mu.Lock()
@@ -126,4 +106,36 @@ func (s *server) fault() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// openTokenizer opens the tokenizer of a target; nil: none. The digest of its file shows whether the file was
+// replaced. The name of a model family with an exact word list needs no file.
+func (o *Options) openTokenizer(t config.Target) (found *token.Tokenizer, digest [sha256.Size]byte, err error) {
+	if t.Tokenizer == "" {
+		return nil, digest, nil
+	}
+	found, err = token.Open(t.Tokenizer)
+	list, known := token.Family(t.Tokenizer)
+	switch {
+	case err == nil:
+		if digest, err = digestOf(found.Path()); err == nil {
+			o.Log.Info("tokenizer found", "target", t.Name, "file", found.Path(), "kind", found.Kind())
+		}
+	case errors.Is(err, token.ErrNotFound) && known:
+		o.Log.Info("tokenizer not found: not needed for lengths, the word list is exact for the model",
+			"target", t.Name, "name", t.Tokenizer, "words", list)
+		err = nil
+	}
+	return found, digest, err
+}
+
+func digestOf(path string) (sum [sha256.Size]byte, err error) {
+	f, err := file.Open(path)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	_, err = io.Copy(digest, f)
+	return [sha256.Size]byte(digest.Sum(nil)), err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"replayd/internal/secret"
@@ -12,12 +13,12 @@ import (
 // ErrUnreached means that no connection to any target was ever made.
 var ErrUnreached = errors.New("no connection was ever made")
 
-// lookEvery is the interval of checking for a connection, and so how late a run may be cut.
-const lookEvery = time.Second
+// checkEvery is the interval of checking for a connection, and so how late a run may be cut.
+const checkEvery = time.Second
 
-// lookout calls giveUp if no connection to any target was made within patience after the first due row. It checks until the
-// function that it returns is called.
-func (g *Generation) lookout(patience time.Duration, giveUp func(error)) (end func()) {
+// watchUnreached calls giveUp if no connection to any target was made within patience after the first due row. It
+// checks until the function that it returns is called.
+func (g *Generation) watchUnreached(patience time.Duration, giveUp func(error)) (end func()) {
 	if patience == 0 {
 		return func() {}
 	}
@@ -25,14 +26,14 @@ func (g *Generation) lookout(patience time.Duration, giveUp func(error)) (end fu
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(lookEvery)
+		tick := time.NewTicker(checkEvery)
 		defer tick.Stop()
 		for due := (time.Time{}); ; {
 			switch now := time.Now(); {
-			case g.connected():
+			case slices.ContainsFunc(g.workloads, func(w *workload) bool { return w.server.client.Connected() }):
 				return
 			case due.IsZero():
-				if g.anyDue() {
+				if g.options.Meter.Ledger().Expected > 0 { // which warm-up requests do not count in
 					due = now
 				}
 			case now.Sub(due) >= patience:
@@ -52,38 +53,18 @@ func (g *Generation) lookout(patience time.Duration, giveUp func(error)) (end fu
 	}
 }
 
-// connected reports whether a connection to the target of a workload was ever made.
-func (g *Generation) connected() bool {
-	for _, w := range g.workloads {
-		if w.server.client.Connected() {
-			return true
-		}
-	}
-	return false
-}
-
-// anyDue reports whether a row has come due. Warm-up requests do not count.
-func (g *Generation) anyDue() bool {
-	for _, w := range g.workloads {
-		if w.count.Ledger().Expected > 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // unreached returns an error with the targets that were not reached, and why.
 func (g *Generation) unreached(patience time.Duration) error {
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	var errs []error
 	for _, w := range g.workloads {
 		t := w.server.config
-		if told[t.Name] {
+		if seen[t.Name] {
 			continue
 		}
-		told[t.Name] = true
+		seen[t.Name] = true
 		err := fmt.Errorf("%s: %w, %v after the first request was due", secret.Shown(t.URL), ErrUnreached, patience)
-		if why := w.server.watch.Answer().Text; why != "" {
+		if why := w.server.watch.Health().Text; why != "" {
 			err = fmt.Errorf("%w: %s", err, why)
 		}
 		errs = append(errs, err)

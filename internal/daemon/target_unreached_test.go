@@ -12,11 +12,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/replay"
+	"replayd/internal/schedule"
 )
 
 // A run against an unreachable server ends patience after its first row was due, and the error gives the address and
@@ -39,14 +38,14 @@ func TestUnreached(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				server, w := target("gone", "http://gone:8000"), once("w", "gone", path)
-				server.Timeouts.FirstToken = config.Duration(20 * time.Second)
+				server.Timeouts.FirstToken = 20 * time.Second
 				o := Once{Options: (&heard{}).options(conf([]config.Target{server}, w)), Patience: patience, Started: nothing}
 				o.Sleeper = func() replay.Sleeper { return replay.NewTimers() }
 				o.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, time.Since(begin)) }
 				var cut error
 				o.Ended = func(_ measure.Ledger, why error) { cut = why }
 				change(&o)
-				err := o.Run(t.Context(), t.Context(), prometheus.NewRegistry())
+				err := o.Run(t.Context(), t.Context())
 				if took := time.Since(begin); took < want || took > want+5*time.Second {
 					t.Errorf("want it over after %v, got %v", want, took)
 				}
@@ -88,28 +87,33 @@ func TestUnreached(t *testing.T) {
 	}, probed+patience, true, func(o *Once) { o.Config.Targets[0].Timeouts.Connect = 0 })
 	f("a start to come", refused, whole+patience, true, func(o *Once) { o.Config.Workloads[0].Epoch = time.Now().Add(whole) })
 	f("a warm-up", refused, patience, true, func(o *Once) { o.Config.Workloads[0].Warmup.Requests = 3 })
-	f("a shard", refused, patience+5*time.Second, true, func(o *Once) { o.Config.Workloads[0].Shard = config.Shard{Index: 1, Of: 2} })
+	f("a shard", refused, patience+5*time.Second, true,
+		func(o *Once) { o.Config.Workloads[0].Shard = schedule.Shard{Index: 1, Of: 2} })
 	f("a closed loop", refused, patience, true, func(o *Once) {
 		w := &o.Config.Workloads[0]
 		w.Trace, w.Synthetic = config.DefaultWorkload().Trace, config.Synthetic{InputTokens: 10, OutputTokens: 4, Requests: 1 << 20}
 		w.Arrival, w.Lanes = "concurrency", 2
 	})
 	f("all rows are over before", refused, 25*time.Second, false, func(o *Once) {
-		o.Config.Workloads[0].Trace.To = config.Duration(26 * time.Second)
+		o.Config.Workloads[0].Trace.To = 26 * time.Second
 	})
 }
 
 // TestCutIsTold checks that a run that is cut reports it, even if its workload ends right after the cut.
 func TestCutIsTold(t *testing.T) {
 	path := write(t, "trace.jsonl", `{"timestamp": 0, "input_length": 20, "output_length": 4}`+"\n"+`{"timestamp": 3600000, "input_length": 20, "output_length": 4}`+"\n")
-	for range 1000 {
+	runs := 1000
+	if testing.Short() {
+		runs = 200
+	}
+	for range runs {
 		synctest.Test(t, func(t *testing.T) {
 			o := Once{Options: (&heard{}).options(conf([]config.Target{target("gone", "http://gone:8000")}, once("w", "gone", path))), Patience: 2 * time.Second, Started: nothing}
 			o.Sleeper = func() replay.Sleeper { return replay.NewTimers() }
 			o.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, syscall.ECONNREFUSED }
 			var cut error
 			o.Ended = func(_ measure.Ledger, why error) { cut = why }
-			if err := o.Run(t.Context(), t.Context(), prometheus.NewRegistry()); !errors.Is(err, ErrUnreached) || !errors.Is(cut, ErrUnreached) {
+			if err := o.Run(t.Context(), t.Context()); !errors.Is(err, ErrUnreached) || !errors.Is(cut, ErrUnreached) {
 				t.Errorf("want a run that is cut since nothing was reached, got %v, cut by %v", err, cut)
 			}
 		})

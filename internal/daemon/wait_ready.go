@@ -9,6 +9,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
 const (
@@ -19,9 +20,9 @@ const (
 // ErrNotReady means that a target did not answer in time.
 var ErrNotReady = errors.New("not ready")
 
-// Await requests the models of each target that has workloads, one target after the other, until it answers as expected. tried is called
-// with the error of each try; nil means that the target is ready. The error of Await is ErrNotReady with the last try's error after
-// patience, an error that a retry would not change, or ctx's cause. The generation need not run.
+// Await requests the models of each target that has workloads, one after the other, until it answers as expected. tried
+// is called with the error of each try, nil at last. The error is ErrNotReady with that of the last try after patience,
+// one that a retry would not change, or ctx's cause. The generation need not run.
 func (g *Generation) Await(ctx context.Context, patience time.Duration, tried func(url string, err error)) error {
 	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -36,7 +37,7 @@ func (g *Generation) Await(ctx context.Context, patience time.Duration, tried fu
 				_, err = c.Choose(models)
 			}
 			return err
-		}, func(err error) { tried(t.URL, err) })
+		}, func(err error) { tried(secret.Shown(t.URL), err) })
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -71,12 +72,5 @@ func await(ctx context.Context, ask func(context.Context) error, tried func(erro
 		case <-ctx.Done():
 			return last
 		}
-	}
-}
-
-// setEpoch sets the epoch of all plans. It is called before Start.
-func (g *Generation) setEpoch(epoch time.Time) {
-	for _, w := range g.workloads {
-		w.config.Epoch = epoch
 	}
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"reflect"
 	"slices"
@@ -10,12 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"replayd/internal/canary"
+	"replayd/internal/comparison"
 	"replayd/internal/config"
-	"replayd/internal/limits"
+	"replayd/internal/fault"
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
-	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
@@ -27,9 +27,13 @@ import (
 type workload struct {
 	config config.Workload
 	server *server
-	place  place // of a side of a comparison
+	side   side // of a comparison
 
-	mu       sync.Mutex // guards what play changes
+	changing sync.Mutex  // held by a change of the runners, which waits for their lock; locked before mu
+	asked    atomic.Bool // such a change has not come to its end, and neither has
+	reached  atomic.Bool // the question whether one is possible
+
+	mu       sync.Mutex // guards what play changes; nobody waits with it, so pages may take it
 	rows     *rowSource
 	plan     *schedule.Plan
 	prompter *synth.Prompter
@@ -38,142 +42,32 @@ type workload struct {
 	retired  bool           // a successor takes over from an instant on
 
 	// Set at the start.
-	make    func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner
-	reopen  func(context.Context) (*rowSource, error)
-	lost    chan replay.Lost         // capacity 1
-	quit    chan struct{}            // closed with retired
-	before  atomic.Pointer[workload] // the predecessor, until it has ended
-	count   *metrics.Workload
-	shown   atomic.Pointer[live.Workload] // nil: there is no live page
-	engine  func() string                 // describes the load of the target's engines; "" if they are not scraped
-	stop    context.CancelFunc
-	over    chan struct{} // closed when the runner has ended
-	leave   chan struct{} // closed when the workload is removed
-	removed atomic.Bool   // the series are removed at the end
+	make   func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner
+	reopen func(context.Context) (*rowSource, error)
+	before atomic.Pointer[workload] // the predecessor, until it has ended
+	count  *metrics.Workload
+	shown  atomic.Pointer[live.Workload] // nil: there is no live page
+	engine func() string                 // describes the load of the target's engines; "" if they are not scraped
+	stop   context.CancelFunc
+	workloadEnd
+}
+
+// A workloadEnd has the ways in which a workload ends.
+type workloadEnd struct {
+	lost    chan replay.Lost // rows can no longer be read; capacity 1
+	quit    chan struct{}    // closed with retired
+	over    chan struct{}    // closed when the runner has ended
+	leave   chan struct{}    // closed when the workload is removed
+	removed atomic.Bool      // the series are removed at the end
 	failure atomic.Pointer[string]
 	broken  atomic.Bool // the rows cannot be read, or the workload has failed: a reload opens it again
 }
 
-// openWorkload opens everything of a workload that can have a fault, or takes the workload over from the generation before. It
-// returns nil with faults, and if a known fault, or a fault of its target, prevents a run. around has the keys with known faults.
-func (g *Generation) openWorkload(ctx context.Context, at string, c config.Workload, old *Generation, around map[string]bool) (*workload, config.Faults) {
-	server, before := g.servers[c.Target], old.workload(c.Name)
-	place := g.places[c.Name]
-	if before != nil && place.of != nil && before.place == place {
-		return before, nil // playsOn has looked at it, and at the other side
+func newWorkloadEnd() workloadEnd {
+	return workloadEnd{
+		over: make(chan struct{}), leave: make(chan struct{}), quit: make(chan struct{}),
+		lost: make(chan replay.Lost, 1),
 	}
-	same := before != nil && reflect.DeepEqual(before.config, c) && before.server == server && !before.broken.Load() && before.place == place
-	if same && slices.EqualFunc(before.files(), filesOf(c), unchanged) {
-		return before, nil
-	}
-	if around[at+".trace"] || around[at+".synthetic"] || around[at+".dataset"] || server == nil && c.Dataset.Given() {
-		return nil, nil
-	}
-	var counter *token.Tokenizer
-	if server != nil {
-		counter = server.tokens.tokenizer()
-	}
-	opened, faults := g.openRows(ctx, at, c, counter)
-	if len(faults) > 0 {
-		return nil, faults
-	}
-	if same && before.plays(opened) { // the file was replaced by an equal one
-		return before, faultsAt(at+".trace.path", opened.Close())
-	}
-	w := &workload{
-		config: c, server: server, rows: opened, place: place,
-		over: make(chan struct{}), leave: make(chan struct{}), lost: make(chan replay.Lost, 1), quit: make(chan struct{}),
-	}
-	if !around[at] {
-		faults = w.open(at)
-	}
-	if len(faults) > 0 || around[at] || server == nil {
-		_ = opened.Close() // the faults are returned
-		return nil, faults
-	}
-	return w, nil
-}
-
-// unchanged reports whether a path still has the same file.
-func unchanged(before, now os.FileInfo) bool {
-	return before != nil && now != nil && os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
-}
-
-// open makes the plan and the prompts.
-func (w *workload) open(at string) config.Faults {
-	c := w.config
-	var err error
-	if w.plan, err = schedule.New(w.rows.source, c.Plan()); err != nil {
-		return faultsOf(at, err, config.PlanKeys)
-	}
-	words, err := token.List(c.Prompt.Words)
-	if err != nil {
-		return faultsAt(at+".prompt.words", err)
-	}
-	w.prompter, err = synth.New(synth.Options{
-		Words: words, Form: synth.Form(c.Prompt.Form), Seed: c.Prompt.Seed, BlockTokens: w.rows.stats.BlockTokens, Texts: w.rows.texts,
-	})
-	return faultsAt(at+".prompt", err)
-}
-
-// workload returns the workload with a name; nil: there is none.
-func (g *Generation) workload(name string) *workload {
-	if g == nil {
-		return nil
-	}
-	return g.named[name]
-}
-
-// A handover says from which workload, and when, a workload takes over.
-type handover struct {
-	before *workload // the predecessor; nil: there is none
-	at     time.Time // planned instant of the first row of its own; zero: now
-	paused bool      // begin paused, whatever the predecessor
-}
-
-// start registers a workload's series and starts it.
-func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
-	g.prepare(w, from)
-	o, running, sink := g.options, &g.shared.running, g.shared.sink
-	if before := from.before; before != nil {
-		w.before.Store(before)
-		running.Go(func() {
-			<-before.over
-			w.before.Store(nil)
-		})
-	}
-	ctx, w.stop = context.WithCancel(ctx)
-	g.keepServer(ctx, w.server)
-	running.Go(func() { // a target that cannot be used ends only its own workloads
-		select {
-		case <-w.server.lost:
-			w.fail(w.server.fault())
-			w.stop()
-		case <-w.over:
-		}
-	})
-	running.Go(func() {
-		if err := w.play(ctx, hard, &o); err != nil {
-			w.fail(err)
-			o.Failed(err)
-		} else if ctx.Err() == nil && !w.removed.Load() && w.shown.Load() != nil {
-			o.Log.Info("plan finished: nothing more is due", "workload", w.config.Name)
-		}
-		close(w.over)
-		w.stop()
-		<-w.leave
-		w.server.release()
-		if w.removed.Load() {
-			sink.Tell() // writes the last ledger
-			o.Meter.Remove(w.count)
-		}
-		if shown := w.shown.Load(); shown != nil {
-			o.Board.Remove(shown)
-		}
-		if err := w.rows.Close(); err != nil {
-			o.Log.Warn("trace cannot be closed", "workload", w.config.Name, "err", err)
-		}
-	})
 }
 
 func (w *workload) started() bool { return w.runner != nil }
@@ -185,111 +79,196 @@ func (w *workload) fail(err error) {
 	w.count.Fault(true)
 }
 
-// prepare prepares the runner.
-func (g *Generation) prepare(w *workload, from handover) {
-	// Copies, not g: a workload that continues over a reload must not keep the old generation in memory.
-	c, t, o, shared := w.config, w.server.config, g.options, g.shared
-	w.count = o.Meter.Workload(metrics.Labels{Workload: c.Name, Target: c.Target, Model: t.Model}, metrics.WorkloadOptions{
-		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Sessions: sessionLevels(c.SLO.Session), Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of},
-		Trace: traceInfo(w.rows.stats), FreeOutput: t.Output != "exact", Sheds: c.Overload == "drop",
-		Replicas: t.Replica != "", Echo: c.Request.EchoHeader != "", Target: w.server.shown, Learn: t.Model == "",
-	})
-	observers := append([]replay.Observer{g.shared.sink}, o.Observers...)
-	if o.Board != nil {
-		observers = append(observers, card{w})
-	}
-	if o.LogFailure != nil {
-		observers = append(observers, failureObserver{c.Name, o.LogFailure})
-	}
-	options := replay.Workload{
-		Name: c.Name, Salt: synth.Salt(c.Prompt.Salt), Client: w.server.client, Target: w.server.watch,
-		Count: w.count, Log: o.Log, Observers: observers, Dropped: func(why measure.DropReason, n int) { o.dropped(c.Name, why, n) },
-		Rejoined: func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, Held: w.held,
-		Guard: limits.Guard{
-			Waiting: c.Guard.Waiting, KVCacheUsage: c.Guard.KVCacheUsage, ErrorRatio: c.Guard.ErrorRatio,
-			Blind: limits.BlindMode(c.Guard.OnMissingMetrics), ResumeAfter: time.Duration(c.Guard.ResumeAfter),
-		},
-		Budget: limits.Budget{
-			RequestsPerMinute: int64(c.Budget.RequestsPerMinute), PromptTokensPerHour: int64(c.Budget.PromptTokensPerHour),
-			OutputTokensPerDay: int64(c.Budget.OutputTokensPerDay),
-		},
-		Request: replay.RequestFields{
-			RequestFields: openai.RequestFields{
-				Priority: (*int64)(c.Request.Priority), User: c.Request.User, Headers: c.Request.Headers, SessionField: c.Request.SessionField,
-			},
-			Salt: synth.Salt(c.Request.CacheSalt), Seed: c.Prompt.Seed,
-		},
-		Load:  func() (limits.Load, error) { return shared.load(c.Target) },
-		Whole: !t.Stream, History: c.Prompt.History, Hold: c.KeepLane, Saved: o.Saved, Reuse: o.Reuse, Session: o.Session,
-		Cancel:     replay.Cancel{Ratio: c.Cancel.Ratio, After: time.Duration(c.Cancel.After), Seed: c.Prompt.Seed},
-		CountInput: w.server.tokens.counter(), CountOutput: w.server.tokens.counter(),
-		Warmup: c.Warmup.Requests, WarmupLanes: c.WarmupLanes, Warmed: append([]replay.Observer{g.shared.sink}, o.Warmed...),
-		Lanes: c.Lanes, Overload: replay.Overload(c.Overload), MaxWait: time.Duration(c.MaxWait), Ahead: int(c.Prebuild.Bytes),
-		MaxInput: c.Trace.MaxInput, MaxOutput: c.Trace.MaxOutput, MaxContext: c.Trace.MaxContext, OverLimit: replay.OverLimit(c.Trace.OverLimit),
-		Calibrate: calibrates(c), Drain: time.Duration(o.Config.Drain), Rows: rowsOf(c), Duration: closedFor(c), Clipped: o.Clipped, Wall: o.Wall,
-		Pacer: shared.pacer, Waiting: &shared.waiting, HoldReader: !o.Patient,
-	}
-	if name := c.Request.EchoHeader; name != "" {
-		options.Echo = openai.NewEcho(name)
-	}
-	if w.place.of != nil {
-		w.place.of.join(&options, c.SLO.Bounds.Levels(), w.place.side)
-	}
-	if o.Patient {
-		options.Lost = func(l replay.Lost) { w.lost <- l } // a runner sends once; play has received from the previous runner
-	}
-	w.make = func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner {
-		of := options
-		of.Plan, of.Prompt, of.After, of.Begin, of.Epoch, of.Paused = w.plan, w.prompter, after, begin, epoch, paused
-		return replay.New(of)
-	}
-	w.reopen = func(ctx context.Context) (*rowSource, error) {
-		rows, faults := (&Generation{options: o}).openRows(ctx, "", c, w.server.tokens.tokenizer())
-		return rows, wants(faults)
-	}
-	var after *replay.Runner
-	if from.before != nil {
-		after = from.before.current()
-	}
-	w.runner = w.make(after, from.at, c.Epoch, from.paused || g.pauses(from.before))
-	w.engine = func() string { return shared.unread(c.Target) }
-	w.show(o.Board)
-}
-
-// dropped logs n requests that were due and not sent. Filtered ones are configured, and not logged.
-func (o *Options) dropped(workload string, why measure.DropReason, n int) {
-	if o.LogFailure != nil && why != measure.Filtered {
-		o.LogFailure(workload, "dropped: "+string(why), n, "", "")
+func (w *workload) ended() bool {
+	select {
+	case <-w.over:
+		return true
+	default:
+		return false
 	}
 }
 
-// calibrates reports whether a server may add tokens to a workload's prompts: those of a chat template, or the token that some
-// models put at the begin of a text. Servers add nothing to token ids.
-func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == "text" }
-
-// rowsOf returns the number of rows that the runner counts: a plan that repeats its rows counts them itself.
-func rowsOf(c config.Workload) int {
-	if config.Timed(c.Arrival) {
-		return c.Rows
-	}
-	return 0
+// remove removes a workload's series when it has ended.
+func (w *workload) remove() {
+	w.removed.Store(true)
+	close(w.leave)
 }
 
-// closedFor returns the time after which a closed loop ends. A plan with instants ends by itself.
-func closedFor(c config.Workload) time.Duration {
-	if config.Closed(c.Arrival) {
-		return time.Duration(c.Duration)
+// after returns the instant at which a workload takes over: at, or later after the clock was set back, so that no row
+// is sent twice. If the clock was set back by more than a loop, the workload joins the loop at the present instant, as
+// it does without a reload.
+func (w *workload) after(before *workload, at time.Time) time.Time {
+	played := before.current().Played()
+	if !w.plan.FollowsWall() || !played.After(at) || played.Sub(at) > w.plan.Period(w.plan.Loop(time.Time{}, at)) {
+		return at
 	}
-	return 0
+	return played
 }
 
-func sessionLevels(s config.SessionSLO) metrics.SessionSLO {
-	return metrics.SessionSLO{SessionSLO: measure.SessionSLO{Makespan: time.Duration(s.Makespan)}, Objective: s.Objective}
+// setFailure reports why nothing comes due, or with nil that rows come due again.
+func (w *workload) setFailure(why error) {
+	if why == nil {
+		w.failure.Store(nil)
+	} else {
+		text := why.Error()
+		w.failure.Store(&text)
+	}
+	w.count.Fault(why != nil)
+}
+
+func (w *workload) current() *replay.Runner {
+	_, now := w.runners()
+	return now
+}
+
+func (w *workload) runners() (earlier, now *replay.Runner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.earlier, w.runner
+}
+
+func (w *workload) sha256() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
+}
+
+// files returns the files of the rows that are played, as they were when they were opened.
+func (w *workload) files() []os.FileInfo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.rows.files)
+}
+
+// plays reports whether other rows equal the rows that are played. If so, it remembers their files.
+func (w *workload) plays(other *rowSource) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	same := w.rows.digest() == other.digest()
+	if same {
+		w.rows.files = other.files
+	}
+	return same
+}
+
+// pause pauses or resumes the workload. It reports whether that changed anything.
+func (w *workload) pause(paused bool) bool {
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	if earlier, _ := w.runners(); earlier != nil {
+		earlier.Pause(paused)
+	}
+	return w.current().Pause(paused)
+}
+
+func (w *workload) setDrain(d time.Duration) {
+	earlier, now := w.runners()
+	if earlier != nil {
+		earlier.SetDrain(d)
+	}
+	now.SetDrain(d)
+}
+
+// retire leaves the rows due from an instant on to a successor.
+func (w *workload) retire(at time.Time) {
+	w.mu.Lock()
+	w.retired = true
+	w.mu.Unlock()
+	close(w.quit)
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	w.current().Retire(at)
+}
+
+// reach waits until the runners can be changed.
+func (w *workload) reach() {
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	w.current().Reach()
 }
 
 func traceInfo(s trace.Stats) metrics.TraceInfo {
 	return metrics.TraceInfo{
-		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, Sessions: s.Sessions, BlockTokens: s.BlockTokens,
-		PrefixHitRatio: s.Prefix.HitTokenRatio,
+		Path: s.Path, Format: string(s.Format), SHA256: s.SHA256, Requests: s.Requests, Sessions: s.Sessions,
+		BlockTokens: s.BlockTokens, PrefixHitRatio: s.Prefix.HitTokenRatio,
 	}
+}
+
+// open makes the plan and the prompts.
+func (w *workload) open(at string) fault.List {
+	c := w.config
+	var err error
+	if w.plan, err = schedule.New(w.rows.source, c.Plan()); err != nil {
+		return fault.At(at, err)
+	}
+	words, err := token.List(c.Prompt.Words)
+	if err != nil {
+		return fault.At(at+".prompt.words", err)
+	}
+	w.prompter, err = synth.New(synth.Options{
+		Words: words, Form: c.Prompt.Form, Seed: c.Prompt.Seed, BlockTokens: w.rows.stats.BlockTokens,
+		Texts: w.rows.texts,
+	})
+	return fault.At(at+".prompt", err)
+}
+
+// calibrates reports whether a server may add tokens to a workload's prompts: those of a chat template, or the token
+// that some models put at the begin of a text. Servers add nothing to token ids.
+func calibrates(w config.Workload) bool { return w.Prompt.Calibrate && w.Prompt.Form == synth.Text }
+
+// comparedSides are the two workloads of a comparison, with their servers.
+type comparedSides struct {
+	*comparison.Comparison
+	config    config.Comparison
+	workloads [2]config.Workload
+	servers   [2]*server
+	runners   *replay.Sides
+	equal     bool               // both sides get equal texts
+	asked     atomic.Bool        // a change has not come to its end
+	end       context.CancelFunc // nil: the comparison does not run yet
+}
+
+// A side is a workload's side of a comparison.
+type side struct {
+	of *comparedSides // nil: the workload is in no comparison
+	is canary.Side
+}
+
+// mirrored returns the name of the workload that sends the candidate's requests. No configured name has an @.
+func mirrored(c config.Comparison) string { return c.Workload + "@" + c.Candidate }
+
+// evidenceOf returns everything that the evidence depends on besides the rows: options, and how both servers are
+// asked; nil: it cannot be told. Options with their defaults are left out, so that the evidence lasts over an update of
+// replayd that has further options.
+func evidenceOf(c config.Comparison, sides [2]config.Workload, servers [2]*server) (given []any) {
+	parts := [][2]any{{c, config.DefaultComparison()}}
+	for i, s := range servers {
+		target := s.config
+		target.HTTP = config.DefaultTarget().HTTP // another key is no other server
+		parts = append(parts, [2]any{sides[i], config.DefaultWorkload()}, [2]any{target, config.DefaultTarget()})
+	}
+	for _, p := range parts {
+		one, err := config.Differences(p[0], p[1])
+		if err != nil {
+			return nil
+		}
+		given = append(given, one)
+	}
+	return given
+}
+
+// join makes a runner one of the sides. rows is the digest of its rows.
+func (s side) join(w *replay.Workload, slo measure.SLO, rows string) {
+	w.Sides, w.Candidate = s.of.runners, s.is == canary.Candidate
+	if s.of.equal {
+		w.SaltName = s.of.config.Workload
+	}
+	to := s.of.Side(s.is, rows, slo)
+	w.Observers = append(slices.Clip(w.Observers), to)
+	w.Due, w.Unsent = to.Due, to.Unsent
+}
+
+// same says whether a comparison has these sides.
+func (c *comparedSides) same(with config.Comparison, sides [2]config.Workload, servers [2]*server) bool {
+	return c.config == with && reflect.DeepEqual(c.workloads, sides) && c.servers == servers
 }

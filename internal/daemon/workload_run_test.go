@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/schedule"
 )
 
 // every10 returns a workload whose loops begin at multiples of 10 s.
 func every10(path string) config.Workload {
 	w := looped("w", "t", path)
-	w.Repeat.Every = config.Duration(10 * time.Second)
+	w.Repeat.Every = 10 * time.Second
 	return w
 }
 
@@ -32,7 +33,7 @@ func TestSeveralModelsLater(t *testing.T) {
 			w.dies(false)
 			<-time.After(2 * time.Second)
 			again := time.Now()
-			<-time.After(59 * time.Second) // until 80 s
+			pass(59 * time.Second) // until 80 s
 			w.wants("in the end", map[string]float64{"replayd_workload_up": 1, "replayd_target_up": 1})
 			for loop, n := range w.loops(again.Add(9 * time.Second)) {
 				if n != 90 {
@@ -119,10 +120,10 @@ func TestSeveralModelsAtFirst(t *testing.T) {
 func TestTraceChangesInPlace(t *testing.T) {
 	const good = 50 // rows of the new trace
 	for name, c := range map[string]struct {
-		change func(w *world)  // at 23 s, in the third loop
-		mend   func(w *world)  // at 65 s; nil: the change is good already
-		every  config.Duration // 0: 10 s
-		align  string          // "": wall_clock
+		change func(w *world) // at 23 s, in the third loop
+		mend   func(w *world) // at 65 s; nil: the change is good already
+		every  time.Duration  // 0: 10 s
+		align  string         // "": wall_clock
 	}{
 		"another good one":      {change: func(w *world) { w.put(paced(good, 100)) }},
 		"from the start":        {align: "start", change: func(w *world) { w.put(paced(good, 100)) }},
@@ -140,7 +141,7 @@ func TestTraceChangesInPlace(t *testing.T) {
 				w := newWorld(t, dir, "m")
 				trace := every10(w.put(paced(90, 100)))
 				if c.align != "" {
-					trace.Repeat.Align = c.align
+					trace.Repeat.Align = schedule.Align(c.align)
 				}
 				w.start(conf([]config.Target{target("t", "http://engine")}, trace), true)
 				<-time.After(23 * time.Second)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/comparison"
 	"replayd/internal/config"
 	"replayd/internal/live"
 	"replayd/internal/measure"
@@ -39,18 +41,25 @@ type world struct {
 	end  func()
 	log  bytes.Buffer
 
-	comparisons *metrics.Comparisons
-	token       func(r *http.Request) time.Duration // between tokens; nil: 10 ms
+	comparisons *comparison.Collector
+	token       func(r *http.Request) time.Duration                              // between tokens; nil: 10 ms
+	answers     func(rw http.ResponseWriter, r *http.Request, model string) bool // whether it has answered; nil: it never does
+	wall        func() time.Time                                                 // nil: the system's
+	resolve     func(ctx context.Context, name string) ([]netip.Addr, error)     // of pods; nil: the system's
 
 	mu     sync.Mutex
 	models []string
 	sent   []measure.Request // requests that have ended
 	named  map[string]int    // models that requests asked for
+	dialed map[string]int    // addresses that were connected to
 }
 
 // newWorld prepares a world for a synctest bubble. Call start to run it.
 func newWorld(t *testing.T, dir string, models ...string) *world {
-	return &world{t: t, dir: dir, wire: outside.NewPipes(), reg: prometheus.NewRegistry(), models: models, named: map[string]int{}}
+	return &world{
+		t: t, dir: dir, wire: outside.NewPipes(), reg: prometheus.NewRegistry(), models: models,
+		named: map[string]int{}, dialed: map[string]int{},
+	}
 }
 
 // put overwrites the trace file, so that its inode stays the same, and returns its path.
@@ -87,12 +96,24 @@ func (w *world) start(c config.Config, patient bool) {
 	ctx, stop := context.WithCancel(w.t.Context())
 	board := live.New(live.Options{})
 	running.Go(func() { _ = board.Run(ctx) })
-	w.comparisons = metrics.NewComparisons(w.reg)
+	w.comparisons = comparison.NewCollector(w.reg)
 	g, err := Build(ctx, Options{
-		Config: c, Meter: metrics.NewMeter(w.reg), Comparisons: w.comparisons, Board: board, Log: slog.New(slog.NewTextHandler(w, nil)), Failed: func(error) {}, Patient: patient,
-		Observers: []replay.Observer{w}, Dial: w.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
+		Virtual: Virtual{
+			Dial: w.dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() }, Wall: w.wall, Resolve: w.resolve,
+		},
+		Config:      c,
+		Meter:       metrics.NewMeter(w.reg),
+		Comparisons: w.comparisons,
+		Board:       board,
+		Log:         slog.New(slog.NewTextHandler(w, nil)),
+		Failed:      func(error) {},
+		Patient:     patient,
+		Observers:   []replay.Observer{w},
 	})
 	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := g.ClaimState(ctx, 0); err != nil {
 		w.t.Fatal(err)
 	}
 	w.g, w.ctx = g, ctx
@@ -116,11 +137,15 @@ func (w *world) reload(c config.Config) {
 		w.t.Fatal(err)
 	}
 	next.Replace(w.ctx, w.t.Context(), w.g)
+	next.shared.state.Settle()
 	w.g = next
 }
 
 func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	<-time.After(time.Millisecond)
+	w.mu.Lock()
+	w.dialed[address]++
+	w.mu.Unlock()
 	return w.wire.Dial(ctx, network, address)
 }
 
@@ -152,6 +177,9 @@ func (w *world) serve(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Unlock()
 	if r.Header.Get("X-Request-Id") == "replayd/probe" {
 		_, _ = io.WriteString(rw, `{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":5}}`)
+		return
+	}
+	if w.answers != nil && w.answers(rw, r, string(model)) {
 		return
 	}
 	rw.Header().Set("Content-Type", "text/event-stream")
@@ -192,7 +220,10 @@ func (w *world) logged(text string) int {
 func (w *world) Observe(r *measure.Request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.sent = append(w.sent, measure.Request{ID: strings.Clone(r.ID), Loop: r.Loop, Row: r.Row, Outcome: r.Outcome, Timeline: measure.Timeline{Planned: r.Timeline.Planned}})
+	w.sent = append(w.sent, measure.Request{
+		ID: strings.Clone(r.ID), Loop: r.Loop, Row: r.Row, Pod: r.Pod, Outcome: r.Outcome,
+		Timeline: measure.Timeline{Planned: r.Timeline.Planned},
+	})
 }
 
 // page scrapes and checks that the ledgers balance.
@@ -242,4 +273,18 @@ func (w *world) loops(since time.Time) map[int64]int {
 		}
 	}
 	return rows
+}
+
+func (w *world) pause(workload string, on bool) {
+	w.t.Helper()
+	if _, _, err := w.g.Pause(workload, on); err != nil {
+		w.t.Error(err)
+	}
+}
+
+func (w *world) restart(name string) {
+	w.t.Helper()
+	if _, err := w.g.RestartComparison(name, ""); err != nil {
+		w.t.Error(err)
+	}
 }

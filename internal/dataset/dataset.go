@@ -15,8 +15,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"replayd/internal/fault"
+	"replayd/internal/file"
 	"replayd/internal/token"
 	"replayd/internal/trace"
 )
@@ -38,7 +41,13 @@ const (
 	MaxEntryBytes = trace.MaxLineBytes // a line, or a conversation of ShareGPT
 	MaxBytes      = 1 << 30            // all rows together, with the pools or conversations that they come from
 	maxFiles      = 1024               // in a folder
-	defaultDraws  = 100                // AIPerf's default
+	rowBytes      = 512                // more than a row or a turn takes beside its texts
+	maxRead       = 16 << 30           // bytes of a file, decompressed
+	// Each row of a conversation has all its turns before it, so rows grow with the square of the turns. Those of one file are at most so
+	// many times as large as the file, or freeHistories: as of conversations of 128 turns of one length.
+	maxHistories  = 64
+	freeHistories = 64 << 20
+	defaultDraws  = 100 // AIPerf's default
 )
 
 // Options of Open. The zero value is good for every format.
@@ -82,7 +91,7 @@ func Open(ctx context.Context, format Format, path string, o Options) (*Set, err
 	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
 	err := b.open(format, path)
 	if err == nil {
-		err = b.faults.err()
+		err = b.faults.Err("")
 	}
 	if err == nil && len(b.set.records) == 0 {
 		err = fmt.Errorf("%s: want at least one prompt, got none%s", path, b.skips())
@@ -103,8 +112,10 @@ type builder struct {
 	options Options
 	set     *Set
 	hash    hash.Hash
-	faults  faults
+	faults  fault.Tally
 	bytes   int
+	read    int // bytes of the files
+	history int // bytes of rows with the turns before them
 	pending int // turns of conversations that are not rows yet
 
 	sessions      map[string]int // index or number of the conversation, by session name
@@ -146,9 +157,7 @@ func (b *builder) open(format Format, path string) error {
 }
 
 func wantPath(format Format, path string) error {
-	switch format {
-	case ShareGPT, SingleTurn, MultiTurn, RandomPool:
-	default:
+	if !slices.Contains(formats, format) {
 		return fmt.Errorf("dataset format: want %s, %s, %s, %s or %s, got %q", ShareGPT, SingleTurn, MultiTurn, RandomPool, Bundled, string(format))
 	}
 	switch {
@@ -162,19 +171,26 @@ func wantPath(format Format, path string) error {
 
 // file passes the decompressed content of a file to read.
 func (b *builder) file(path string, read func(in io.Reader, name string) error) error {
-	if err := trace.CheckKind(path, !b.options.Regular); err != nil { // first, because opening a pipe may block
-		return err
-	}
-	f, err := os.Open(path)
+	f, err := file.OpenPipe(b.ctx, path, !b.options.Regular)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	stop := file.Until(b.ctx, f)
+	defer stop()
 	in, err := trace.Decompress(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return read(io.TeeReader(in, b.hash), path)
+	return read(io.TeeReader(in, b), path)
+}
+
+// Write takes what was read of a file, for its hash and its size. It implements io.Writer.
+func (b *builder) Write(p []byte) (int, error) {
+	if b.read += len(p); b.read > maxRead {
+		return 0, fmt.Errorf("want at most %d bytes, decompressed, got more", maxRead)
+	}
+	return b.hash.Write(p)
 }
 
 // files returns the files of a folder, by name, or the one file.
@@ -206,13 +222,21 @@ func files(path string) ([]string, error) {
 func (b *builder) add(r trace.Record, name string) error {
 	r.Number = len(b.set.records)
 	b.set.records = append(b.set.records, r)
-	return b.reserve(len(r.Text)+len(r.Messages)+len(r.Extra), name)
+	return b.reserve(rowBytes+len(r.Text)+len(r.Messages)+len(r.Extra), name)
 }
 
 // reserve counts bytes of prompts: those of rows, and those of turns that become rows later.
 func (b *builder) reserve(bytes int, name string) error {
 	if b.bytes += bytes; b.bytes > MaxBytes {
-		return fmt.Errorf("%s: want at most %d bytes of prompts, got more", name, MaxBytes)
+		return fmt.Errorf("%s: want at most %d bytes of prompts, with %d for each row, got more", name, MaxBytes, rowBytes)
+	}
+	return nil
+}
+
+// remember counts bytes of a row with the turns before it.
+func (b *builder) remember(bytes int, at string) error {
+	if b.history += bytes; b.history > max(freeHistories, maxHistories*b.read) {
+		return fmt.Errorf("%s: want conversations whose rows are at most %d times as large as the file, or %d bytes, got more: they have too many turns", at, maxHistories, freeHistories)
 	}
 	return nil
 }
@@ -231,12 +255,24 @@ func (b *builder) texts(list ...string) {
 	}
 }
 
-// count returns the length of an answer in tokens. It returns 0 if the answer is empty or there is no tokenizer.
-func (b *builder) count(text string) int {
-	if b.options.Tokenizer == nil {
+// count returns the length of a text in tokens. It returns 0 if the text is empty or there is no tokenizer. A text that cannot be
+// counted is a fault.
+func (b *builder) count(at, field, text string) int {
+	if b.options.Tokenizer == nil || text == "" {
 		return 0
 	}
-	return b.options.Tokenizer.Count([]byte(text))
+	n, err := b.options.Tokenizer.Count([]byte(text))
+	if err != nil {
+		b.faults.Add(fault.Fault{Place: at, Key: field, Want: err.Error()})
+	}
+	return n
+}
+
+// want adds a fault of a place in a file.
+func (b *builder) want(at, field, want, got string) {
+	f := fault.New(field, want, got)
+	f.Place = at
+	b.faults.Add(f)
 }
 
 func (b *builder) skips() string {

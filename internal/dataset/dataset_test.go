@@ -67,6 +67,15 @@ func tokenizer(t testing.TB) *token.Tokenizer {
 	return tok
 }
 
+// counted counts a text that can be counted.
+func counted(tok *token.Tokenizer, text []byte) int {
+	n, err := tok.Count(text)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 func TestSingleTurns(t *testing.T) {
 	s := open(t, SingleTurn, "\xef\xbb\xbf"+`{"text": "What is <deep> learning?", "output_length": 20}
 
@@ -123,7 +132,7 @@ func TestMultiTurns(t *testing.T) {
 
 	tok := tokenizer(t)
 	s = open(t, MultiTurn, `{"turns": [{"text": "one", "answer": "four"}, {"text": "two", "answer": "five", "output_length": 9}]}`, Options{Tokenizer: tok})
-	if s.Unanswered || s.Records()[0].OutputTokens != tok.Count([]byte("four")) || s.Records()[1].OutputTokens != 9 {
+	if s.Unanswered || s.Records()[0].OutputTokens != counted(tok, []byte("four")) || s.Records()[1].OutputTokens != 9 {
 		t.Errorf("got %v, want the answer's tokens, and what the file says", s.Records())
 	}
 }

@@ -95,9 +95,30 @@ func TestTooMuch(t *testing.T) {
 		"a pool":  func(b *builder) error { return b.randomPool(write(t, "set", `{"text":"hello"}`)) },
 	} {
 		b := &builder{ctx: t.Context(), set: &Set{}, hash: sha256.New(), sessions: map[string]int{}, bytes: MaxBytes - 4}
-		if err, want := read(b), "set: want at most 1073741824 bytes of prompts, got more"; err == nil || err.Error() != want {
+		if err, want := read(b), "set: want at most 1073741824 bytes of prompts, with 512 for each row, got more"; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
+	}
+}
+
+// A small file with a conversation of very many turns is refused before its rows take the memory. Its rows would have 3 GB.
+func TestManyTurns(t *testing.T) {
+	line := `{"turns":[` + strings.Repeat(`{"text":"a"},`, 9999) + `{"text":"a"}]}`
+	_, err := Open(t.Context(), MultiTurn, write(t, "set", line), Options{})
+	want := "set:1: want conversations whose rows are at most 64 times as large as the file, or 67108864 bytes, got more: they have too many turns"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What a compressed file becomes is bounded.
+func TestMuchToRead(t *testing.T) {
+	b := &builder{hash: sha256.New(), read: maxRead - 1}
+	if n, err := b.Write([]byte("a")); n != 1 || err != nil {
+		t.Errorf("the last byte: %d, %v", n, err)
+	}
+	if n, err := b.Write([]byte("a")); n != 0 || err == nil || err.Error() != "want at most 17179869184 bytes, decompressed, got more" {
+		t.Errorf("one more: %d, %v", n, err)
 	}
 }
 

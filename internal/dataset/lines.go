@@ -3,6 +3,7 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -30,7 +32,7 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 		}
 		o := object{b: b, name: name, at: fmt.Sprintf("%s:%d", name, number), number: number}
 		if err := json.Unmarshal(line, &o.values); err != nil || o.values == nil {
-			b.faults.add(o.at, "row", "a JSON object", excerpt(line))
+			b.want(o.at, "row", "a JSON object", fault.Excerpt(line))
 			continue
 		}
 		if err := read(o); err != nil {
@@ -68,7 +70,7 @@ func (o object) value(key string) json.RawMessage {
 }
 
 func (o object) fault(field, want string) {
-	o.b.faults.add(o.at, field, want, excerpt(o.value(field)))
+	o.b.want(o.at, field, want, fault.Excerpt(o.value(field)))
 }
 
 func (o object) text(key string, most int) string {
@@ -138,11 +140,10 @@ func (o object) turn() turn {
 			o.fault(key, "text alone")
 		}
 	}
-	t := turn{role: "user", delay: o.millis("delay"), output: max(o.tokens("output_length"), o.tokens("output_tokens"))}
-	if role := o.text("role", 64); role != "" {
-		t.role = role
+	t := turn{
+		delay: o.millis("delay"), output: max(o.tokens("output_length"), o.tokens("output_tokens")),
+		role: cmp.Or(o.text("role", 64), "user"), answer: o.text("answer", MaxEntryBytes),
 	}
-	t.answer = o.text("answer", MaxEntryBytes)
 	if v := o.value("extra"); v != nil {
 		if v[0] != '{' {
 			o.fault("extra", "an object")
@@ -159,10 +160,10 @@ func (o object) turn() turn {
 	}
 	t.texts = append(t.texts, o.texts("texts")...)
 	if len(t.texts) == 0 {
-		o.b.faults.add(o.at, "text", "a text", "none")
+		o.b.want(o.at, "text", "a text", "none")
 	}
 	if t.output == 0 && t.answer != "" {
-		t.output = o.b.count(t.answer)
+		t.output = o.b.count(o.at, "answer", t.answer)
 	}
 	return t
 }

@@ -1,9 +1,12 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math/bits"
+
+	"replayd/internal/trace"
 )
 
 // randomPool draws rows with replacement. Each file is a pool, and a row has one prompt from each pool.
@@ -31,23 +34,19 @@ func (b *builder) randomPool(path string) error {
 		if err != nil {
 			return err
 		}
-		if len(pool) == 0 && b.faults.count == 0 {
+		if len(pool) == 0 && b.faults.Count == 0 {
 			return fmt.Errorf("%s: want at least one prompt, got none", path)
 		}
 		pools = append(pools, pool)
 	}
-	if b.faults.count > 0 {
+	if b.faults.Count > 0 {
 		return nil
 	}
 	return b.draw(pools, path)
 }
 
 func (b *builder) draw(pools [][]turn, name string) error {
-	draws := b.options.Draws
-	if draws == 0 {
-		draws = defaultDraws
-	}
-	for row := range draws {
+	for row := range cmp.Or(b.options.Draws, defaultDraws) {
 		t := turn{role: "user"}
 		for i, pool := range pools {
 			one := pool[below(mix(b.options.Seed, uint64(row), uint64(i)), len(pool))]
@@ -64,13 +63,10 @@ func (b *builder) draw(pools [][]turn, name string) error {
 	return nil
 }
 
-// mix returns 64 random bits for a key, with splitmix64's finalizer once for each part.
+// mix returns 64 random bits for a key, with a step of SplitMix64 for each part.
 func mix(parts ...uint64) (z uint64) {
 	for _, part := range parts {
-		z = (z ^ part) + 0x9e3779b97f4a7c15
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		z ^= z >> 31
+		z = trace.Mix(z ^ part)
 	}
 	return z
 }

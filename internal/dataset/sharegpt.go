@@ -46,7 +46,7 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 		var wrong *json.UnmarshalTypeError
 		switch err := dec.Decode(&e); {
 		case errors.As(err, &wrong):
-			b.faults.add(at, wrong.Field, "a "+wrong.Type.String(), wrong.Value)
+			b.want(at, wrong.Field, "a "+wrong.Type.String(), wrong.Value)
 			continue
 		case errors.Is(err, errLongEntry):
 			return fmt.Errorf("%s: want at most %d bytes, got more", at, MaxEntryBytes)
@@ -92,7 +92,8 @@ func (b *builder) entry(e *entry, name string) error {
 	}
 	for i := range c.turns {
 		t := &c.turns[i]
-		if t.output = b.count(t.answer); b.tooShortOrLong(t) {
+		at := fmt.Sprintf("%s: entry %d", name, e.number)
+		if t.output = b.count(at, "answer", t.answer); b.tooShortOrLong(at, t) {
 			b.long++
 			return nil
 		}
@@ -110,11 +111,11 @@ func (b *builder) entry(e *entry, name string) error {
 	return b.turns(&c)
 }
 
-func (b *builder) tooShortOrLong(t *turn) bool {
+func (b *builder) tooShortOrLong(at string, t *turn) bool {
 	if b.options.Tokenizer == nil {
 		return false
 	}
-	prompt := b.count(t.texts[0])
+	prompt := b.count(at, "prompt", t.texts[0])
 	return prompt < leastTokens || t.output < leastTokens || prompt > promptTokens || prompt+t.output > bothTokens
 }
 

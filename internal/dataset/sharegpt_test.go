@@ -38,7 +38,7 @@ func TestShareGPTFirstPrompts(t *testing.T) {
 	s = open(t, ShareGPT, conversations, Options{Tokenizer: tok})
 	want = want[:2]
 	for i, answer := range []string{"Perhaps it is none.", "Say it again, please."} {
-		want[i].OutputTokens = tok.Count([]byte(answer))
+		want[i].OutputTokens = counted(tok, []byte(answer))
 	}
 	if diff := cmp.Diff(want, s.Records()); diff != "" {
 		t.Error(diff)
@@ -53,7 +53,7 @@ func TestShareGPTFirstPrompts(t *testing.T) {
 func TestShareGPTLengths(t *testing.T) {
 	tok := tokenizer(t)
 	bytes := func(n int) string { return strings.Repeat("A", n) } // each capital letter is a token
-	if tok.Count([]byte(bytes(1024))) != 1024 {
+	if counted(tok, []byte(bytes(1024))) != 1024 {
 		t.Fatal("the tokenizer is another one")
 	}
 	for _, c := range []struct {

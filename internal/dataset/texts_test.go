@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"replayd/internal/token"
 	"replayd/internal/trace"
 )
 
@@ -40,8 +43,8 @@ func TestTextsAreExact(t *testing.T) {
 			}
 			got := texts([]byte("before"), &r, 0, n)
 			text := strings.TrimPrefix(string(got), "before")
-			if len(text)+6 != len(got) || tok.Count([]byte(text)) != n || !utf8.ValidString(text) {
-				t.Fatalf("%s: row %d: %d tokens, want %d: %q", name, i, tok.Count([]byte(text)), n, text)
+			if len(text)+6 != len(got) || counted(tok, []byte(text)) != n || !utf8.ValidString(text) {
+				t.Fatalf("%s: row %d: %d tokens, want %d: %q", name, i, counted(tok, []byte(text)), n, text)
 			}
 			if name == "bundled" && text != strings.TrimFunc(text, unicode.IsSpace) {
 				t.Fatalf("%s: row %d: a chat template would trim %q", name, i, text)
@@ -71,11 +74,11 @@ func TestTextsAreExact(t *testing.T) {
 func TestTextsOfWholeRounds(t *testing.T) {
 	tok := tokenizer(t)
 	s := open(t, SingleTurn, `{"text": "one two"}`+"\n"+`{"text": "three four five"}`, Options{Tokenizer: tok})
-	round := tok.Count([]byte("one two\n\nthree four five\n\n"))
+	round := counted(tok, []byte("one two\n\nthree four five\n\n"))
 	for i := range 50 {
 		got := string(s.Texts(1)(nil, &trace.Record{Number: i}, 0, 3*round))
-		if tok.Count([]byte(got)) != 3*round || strings.TrimSpace(got) != got {
-			t.Errorf("row %d: %q has %d tokens, want %d and no blank at its ends", i, got, tok.Count([]byte(got)), 3*round)
+		if counted(tok, []byte(got)) != 3*round || strings.TrimSpace(got) != got {
+			t.Errorf("row %d: %q has %d tokens, want %d and no blank at its ends", i, got, counted(tok, []byte(got)), 3*round)
 		}
 	}
 }
@@ -110,4 +113,29 @@ func TestTextsAtOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
+}
+
+// A tokenizer may leave out all characters of a set, or refuse its texts. Then there is no text, and no search without end.
+func TestTextsWithoutEnd(t *testing.T) {
+	for name, sections := range map[string]string{
+		"characters that are left out": ``,
+		"texts that are replaced":      `"normalizer": {"type": "Replace", "pattern": {"Regex": "[a-z ]"}, "content": ""},`,
+		"texts that take too long":     `"normalizer": {"type": "Replace", "pattern": {"Regex": "[a-z ]*[a-z ]*[a-z ]*z"}, "content": ""},`,
+	} {
+		if testing.Short() && name == "texts that take too long" { // a minute under the race detector
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "tokenizer.json")
+		if err := os.WriteFile(path, []byte(`{`+sections+`"model": {"type": "BPE", "vocab": {"y": 0}, "merges": []}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		tok, err := token.Open(path)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		s := open(t, SingleTurn, `{"text": "ab ac ad"}`, Options{Tokenizer: tok})
+		if got := s.Texts(1)([]byte("x"), &trace.Record{}, 0, 1000); string(got) != "x" {
+			t.Errorf("%s: got %d bytes", name, len(got))
+		}
+	}
 }

@@ -2,9 +2,11 @@ package dataset
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -18,7 +20,7 @@ func (b *builder) single(o object) error {
 	t := o.turn()
 	r := t.row()
 	r.Line, r.Session = o.number, o.text("session_id", trace.MaxSessionBytes)
-	if b.faults.count > 0 { // the set is refused anyway
+	if b.faults.Count > 0 { // the set is refused anyway
 		return nil
 	}
 	b.texts(t.texts...)
@@ -27,7 +29,7 @@ func (b *builder) single(o object) error {
 
 // bytes returns the size of what is kept of a turn until it is a row.
 func (t *turn) bytes() int {
-	n := len(t.answer) + len(t.extra)
+	n := rowBytes + len(t.answer) + len(t.extra)
 	for _, text := range t.texts {
 		n += len(text)
 	}
@@ -56,13 +58,10 @@ type conversation struct {
 func (b *builder) multi(o object) error {
 	var list []map[string]json.RawMessage
 	if v := o.value("turns"); v == nil || json.Unmarshal(v, &list) != nil || len(list) == 0 {
-		b.faults.add(o.at, "turns", "a list of turns", excerpt(o.value("turns")))
+		b.want(o.at, "turns", "a list of turns", fault.Excerpt(o.value("turns")))
 		return nil
 	}
-	session := o.text("session_id", trace.MaxSessionBytes)
-	if session == "" {
-		session = fmt.Sprintf("line %d", o.number)
-	}
+	session := cmp.Or(o.text("session_id", trace.MaxSessionBytes), fmt.Sprintf("line %d", o.number))
 	var turns []turn
 	size := 0
 	for i, values := range list {
@@ -95,7 +94,7 @@ func (b *builder) either(o object) error {
 // converse makes rows of the conversations.
 func (b *builder) converse() error {
 	b.pending = 0
-	if b.faults.count > 0 {
+	if b.faults.Count > 0 {
 		return nil
 	}
 	for i := range b.conversations {
@@ -118,6 +117,9 @@ func (b *builder) turns(c *conversation) error {
 	for i, t := range turns {
 		b.texts(t.texts...)
 		history = appendMessage(history, t.role, t.texts...)
+		if err := b.remember(len(history), fmt.Sprintf("%s:%d", c.name, c.line)); err != nil {
+			return err
+		}
 		err := b.add(trace.Record{
 			Line: c.line, Messages: append(bytes.Clone(history), ']'), Session: c.session, Turn: i,
 			Delay: t.delay, OutputTokens: t.output, Extra: t.extra,

@@ -7,22 +7,26 @@ import (
 	"replayd/internal/measure"
 )
 
-// A hold is the reason why a row may not go to a lane now.
-type hold uint8
+// A refusal is the reason why a row may not go to a lane now.
+type refusal uint8
 
 const (
-	nothing  hold = iota
-	paused        // an operator has paused the workload
-	guarded       // a limit of the guard is open
-	tooLarge      // the request alone exceeds the whole budget
-	spent         // the rest of the budget is too small for the request
-	noLane        // no lane is free
-	invalid       // the message cannot be built or written
-	unbuilt       // the message is not built yet
+	nothing  refusal = iota
+	paused           // an operator has paused the workload
+	guarded          // a limit of the guard is open
+	tooLarge         // the request alone exceeds the whole budget
+	spent            // the rest of the budget is too small for the request
+	noLane           // no lane is free
+	invalid          // the message cannot be built or written
+	unbuilt          // the message is not built yet
 )
 
-// reason is the drop reason of a held row, in a loop where the row cannot wait.
-func (h hold) reason() measure.DropReason {
+// reason is the drop reason of a refused row, in a loop where the row cannot wait. A guard that is open because
+// this process did not read the engine's page is no fault of the engine.
+func (d *Dispatcher) reason(h refusal) measure.DropReason {
+	if h == guarded && d.Breaker.Unread() {
+		return measure.Missed
+	}
 	return [...]measure.DropReason{
 		paused: measure.Paused, guarded: measure.Guarded, tooLarge: measure.Budget, spent: measure.Budget,
 		noLane: measure.Overload, invalid: measure.Invalid, unbuilt: measure.Overload,
@@ -39,8 +43,9 @@ func (h hold) reason() measure.DropReason {
 //  4. a free lane
 //  5. the message
 //
-// The caller decides about a held row. An open loop drops it or lets it wait for a lane and its message; a closed loop lets it wait.
-func (d *Dispatcher) may(r *Row, before int, now time.Time) hold {
+// The caller decides about a refused row. An open loop drops it or lets it wait for a lane and its message; a
+// closed loop lets it wait.
+func (d *Dispatcher) may(r *Row, before int, now time.Time) refusal {
 	pays := d.Spending != nil && r.charged.IsZero() && r.Message.Err == nil
 	switch {
 	case d.paused:
@@ -64,7 +69,7 @@ func (d *Dispatcher) may(r *Row, before int, now time.Time) hold {
 // tryOut makes a row that may go the trial of a half-open guard.
 func (d *Dispatcher) tryOut(r *Row, now time.Time) {
 	if !r.trial {
-		_, r.trial = d.Breaker.Admit(now)
+		r.trial = d.Breaker.Try(now)
 	}
 }
 
@@ -93,7 +98,7 @@ func (d *Dispatcher) pay(r *Row, now time.Time) {
 }
 
 // refused reports that the budget holds a row back.
-func (d *Dispatcher) refused(r *Row, why hold, now time.Time) {
+func (d *Dispatcher) refused(r *Row, why refusal, now time.Time) {
 	if why == tooLarge {
 		d.do(Action{Kind: TooLarge, Row: r})
 		return

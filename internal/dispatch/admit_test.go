@@ -45,9 +45,9 @@ func TestTrials(t *testing.T) {
 	c.end(q, flying[2], true, at(2700))
 	q.free = 0
 	play(3600, limits.Load{})
-	want(t, "trials that wait for a lane", q.waiting.len(), 1)
+	want(t, "trials that wait for a lane", q.waiting.n, 1)
 	play(3700, limits.Load{Waiting: 8})
-	want(t, "trials that wait for a lane", q.waiting.len(), 0)
+	want(t, "trials that wait for a lane", q.waiting.n, 0)
 	q.free = 9
 	play(3800, limits.Load{}, 38) // a row that was never sent does not count as a trial
 	want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Guarded: 39 - 4})
@@ -65,7 +65,7 @@ func TestTrialWithoutAMessage(t *testing.T) {
 	for i := range 2 {
 		q.add(q.loops[0], planned(i, 100*i, "", 0))
 	}
-	q.upcoming.front().Message.Body, q.upcoming.front().Message.Err = nil, errScrape
+	q.upcoming.first.Message.Body, q.upcoming.first.Message.Err = nil, errScrape
 	q.fire(at(0))
 	rows, _ := takeAll(q, at(0))
 	want(t, "sent without a message", rows, []int(nil))

@@ -15,11 +15,12 @@ type affinity struct {
 // tokenBytes bounds the tokens of a loop's sessions together. Above half of it, sessions without open rows are forgotten.
 const tokenBytes = 64 << 20
 
-// hear takes the token and the replica of an answer. An answer without a token leaves the token of an earlier one.
-func (l *Loop) hear(r *Row, e Event) {
+// updateAffinity takes the token and the replica of an answer. An answer without a token leaves the token of an
+// earlier one, unless what is kept of the answer is that there is none any more.
+func (l *Loop) updateAffinity(r *Row, e Event) {
 	a := &r.session.affinity
 	r.echo = e.Echo
-	if len(e.Token) > 0 && !bytes.Equal(e.Token, a.token) {
+	if (len(e.Token) > 0 || e.Echo == measure.EchoKept) && !bytes.Equal(e.Token, a.token) {
 		l.tokens -= len(a.token)
 		a.token = a.token[:0]
 		if l.tokens+len(e.Token) <= tokenBytes {

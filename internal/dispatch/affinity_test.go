@@ -48,6 +48,25 @@ func TestTokenOfTheLatestAnswer(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
+// An answer that leaves nothing of the token, as one that deletes the only cookie, ends it.
+func TestTokenIsGivenUp(t *testing.T) {
+	l := &Loop{}
+	r := &Row{entry: entry{session: &session{open: 1}}}
+	for _, e := range []struct {
+		event Event
+		next  string
+	}{
+		{Event{Token: []byte("a"), Echo: measure.EchoKept}, "a"},
+		{Event{Echo: measure.EchoMissing}, "a"},
+		{Event{Echo: measure.EchoUnusable}, "a"},
+		{Event{Echo: measure.EchoKept}, ""},
+	} {
+		l.updateAffinity(r, e.event)
+		want(t, "token after "+e.event.Echo.String(), string(r.Token()), e.next)
+		want(t, "bytes", l.tokens, len(e.next))
+	}
+}
+
 // Tokens of a loop's sessions are bounded together, and sessions at rest make room. The count goes back with them.
 func TestTokensAreBounded(t *testing.T) {
 	q, c := newQueue(1)
@@ -66,13 +85,13 @@ func TestTokensAreBounded(t *testing.T) {
 
 	open := &Loop{}
 	for range tokenBytes / size {
-		r := &Row{session: &session{open: 1}}
-		open.hear(r, Event{Token: token, Echo: measure.EchoKept})
+		r := &Row{entry: entry{session: &session{open: 1}}}
+		open.updateAffinity(r, Event{Token: token, Echo: measure.EchoKept})
 		want(t, "kept", len(r.Token()), size)
 		want(t, "its echo", r.Echo(), measure.EchoKept)
 	}
-	r := &Row{session: &session{open: 1}}
-	open.hear(r, Event{Token: token, Echo: measure.EchoKept})
+	r := &Row{entry: entry{session: &session{open: 1}}}
+	open.updateAffinity(r, Event{Token: token, Echo: measure.EchoKept})
 	want(t, "beyond the bound", len(r.Token()), 0)
 	want(t, "its echo", r.Echo(), measure.EchoUnusable)
 	want(t, "bytes", open.tokens, tokenBytes)

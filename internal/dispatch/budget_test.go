@@ -74,7 +74,7 @@ func TestQueueBudgetOfABacklog(t *testing.T) {
 	for i := range 9 {
 		q.fire(at(60_000 * i))
 	}
-	want(t, "waiting", q.waiting.len(), 9)
+	want(t, "waiting", q.waiting.n, 9)
 	q.free = 1
 	rows, _ := takeAll(q, at(480_500))
 	want(t, "sent", rows, []int{0})

@@ -19,6 +19,7 @@ func (d *Dispatcher) build(now time.Time) {
 	r.reserved = r.size()
 	d.bytes += r.reserved
 	r.building = true
+	r.unlink(toBuild)
 	d.builder = r
 	d.do(Action{Kind: Build, Row: r})
 }
@@ -28,8 +29,11 @@ func (d *Dispatcher) built(r *Row, m Message) {
 	d.builder = nil
 	r.building = false
 	r.Message = m
-	if r.state == gone {
+	switch r.state {
+	case gone:
 		d.giveBack(r)
+	case waiting:
+		d.lineUp(r)
 	}
 }
 
@@ -45,28 +49,28 @@ func (r *Row) size() int {
 // nextToBuild returns the row whose message is needed soonest, or nil if none may be built now. The bound on bytes does not apply to
 // the first row that waits for a free lane: one message can always be built, and rows due later do not delay a late turn of a session.
 func (d *Dispatcher) nextToBuild(now time.Time) *Row {
-	if r := d.waiting.front(); d.free > 0 && r != nil && r.isUnbuilt() {
+	if r := d.waiting.first; d.free > 0 && r != nil && r.isUnbuilt() {
 		return r
 	}
 	if d.bytes < d.Ahead {
-		for _, r := range []*Row{d.called.front(), d.delayed.front()} {
+		for _, r := range [...]*Row{d.called.first, d.delayed.front()} {
 			if r != nil && r.isUnbuilt() {
 				return r
 			}
 		}
 	}
 	// The first rows of the heap are those due soonest, in no order. Rows without parents of their own were built with unbuilt or behind.
-	for _, r := range d.delayed[:min(len(d.delayed), 15)] {
+	for _, r := range d.delayed.rows[:min(d.delayed.Len(), 15)] {
 		if r.namesParents() && r.isUnbuilt() && r.Ready.Sub(now) <= aheadTime && d.fits(r, d.Ahead) {
 			return r
 		}
 	}
-	if r := d.unbuilt.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead) {
-		return d.unbuilt.pop()
+	if r := d.unbuilt.first; r != nil && d.fits(r, d.Ahead) {
+		return r
 	}
 	// Turns that wait for an earlier turn may take half of the bound, so that they do not starve the rows that can be sent.
-	if r := d.behind.skip((*Row).isSettled); r != nil && d.fits(r, d.Ahead/2) {
-		return d.behind.pop()
+	if r := d.behind.first; r != nil && d.fits(r, d.Ahead/2) {
+		return r
 	}
 	return nil
 }
@@ -78,9 +82,16 @@ func (d *Dispatcher) prebuild(r *Row) {
 	switch soon := !r.namesParents() || max(t.after.Sub(r.Ready), r.Due.Since) <= aheadTime; {
 	case r.late || !soon:
 	case t.pending == 0:
-		d.unbuilt.push(r)
+		d.buildIn(&d.unbuilt, r)
 	case t.apart == 0:
-		d.behind.push(r)
+		d.buildIn(&d.behind, r)
+	}
+}
+
+// buildIn queues a row without a message for the builder.
+func (d *Dispatcher) buildIn(l *list, r *Row) {
+	if r.isUnbuilt() {
+		l.push(r)
 	}
 }
 
@@ -89,8 +100,9 @@ func (d *Dispatcher) prebuildNext(r *Row) {
 	if r.turn == nil {
 		return
 	}
-	r.turn.free()
+	d.freeNext(r.turn)
 	for _, f := range r.turn.next {
+		d.visits++
 		if d.closed != nil || f.row.namesParents() && f.wait <= aheadTime {
 			d.prebuild(f.row)
 		}
@@ -101,8 +113,6 @@ func (d *Dispatcher) prebuildNext(r *Row) {
 func (r *Row) isUnbuilt() bool {
 	return r.Message.Body == nil && r.Message.Err == nil && !r.building && !r.Filtered && r.state != gone && r.state != flying
 }
-
-func (r *Row) isSettled() bool { return !r.isUnbuilt() }
 
 func (d *Dispatcher) fits(r *Row, bound int) bool {
 	return d.bytes == 0 || d.bytes+r.size() <= bound

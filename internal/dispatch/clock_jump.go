@@ -18,10 +18,25 @@ func (d *Dispatcher) rejoin(now time.Time) {
 	}
 }
 
-// rejoinAfter detects a standstill by an instant that passed more than missedAfter ago and lies in no known standstill.
+// runs records that the process runs. The runner calls several times a second, so a longer time between two calls is a standstill, and
+// likewise the time by which a Tick is late.
+func (d *Dispatcher) runs(now time.Time) {
+	since := d.ran
+	if !d.wakes.IsZero() && !d.wakes.After(since) {
+		since = d.wakes.Add(-1)
+	}
+	if !d.ran.IsZero() && now.Sub(since) > missedAfter {
+		d.stood = [2]time.Time{since, now}
+	}
+	d.ran = now
+}
+
+// rejoinAfter detects by an instant that passed more than missedAfter ago, in a standstill of the process, that rows are missed. An
+// instant that passed while the process ran is that of a row that was read late.
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
-	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && !d.isMissed(at) && at.After(d.held) {
-		d.lag = lag
+	stood := at.After(d.stood[0]) && !at.After(d.stood[1])
+	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && stood && !d.isMissed(at) && at.After(d.heldUntil) {
+		d.lag = max(d.lag, lag)
 		d.miss(now)
 	}
 }
@@ -47,12 +62,16 @@ func (d *Dispatcher) align(now Clock) (moved bool) {
 	if skew.Abs() <= missedAfter {
 		return false
 	}
-	for _, r := range d.upcoming.all() {
+	for r := d.upcoming.first; r != nil; r = d.upcoming.after(r) {
+		d.visits++
 		r.Due.At = now.At(r.loop.clock.Planned(r.Due.At))
 		r.Planned, r.Ready = r.Due.At, r.Due.At
 	}
 	for _, l := range d.loops {
 		l.clock = now
+		if !l.ends.IsZero() {
+			l.ends = now.At(l.Start).Add(d.LoopTime)
+		}
 	}
 	d.playing.clock = now
 	why := SetBack
@@ -63,7 +82,7 @@ func (d *Dispatcher) align(now Clock) (moved bool) {
 	case -skew > d.playing.Period:
 		why = SetFarBack
 		d.letGo()
-		d.astray = true
+		d.offPlan = true
 		if !d.until.IsZero() { // which this clock would take long to come to, and the successor joins the same loop
 			d.do(Action{Kind: Retired})
 		}
@@ -81,3 +100,20 @@ func (d *Dispatcher) letGo() {
 	}
 	d.unsettled = true
 }
+
+// A Clock is one instant read from two clocks: the process' monotonic clock and the wall clock. A plan's instants are wall clock
+// times, and a Clock maps them to monotonic time. If the wall clock is set later, the mapping stays, and Skew reports
+// the difference.
+type Clock struct {
+	Own  time.Time // has a monotonic reading
+	Wall time.Time // has no monotonic reading
+}
+
+// At maps a planned instant to the monotonic clock.
+func (c Clock) At(planned time.Time) time.Time { return c.Own.Add(planned.Round(0).Sub(c.Wall)) }
+
+// Planned maps an instant of the monotonic clock back to planned time.
+func (c Clock) Planned(own time.Time) time.Time { return c.Wall.Add(own.Sub(c.Own)) }
+
+// Skew is how far the wall clock of a later reading is ahead of the time that this reading predicts.
+func (c Clock) Skew(now Clock) time.Duration { return now.Wall.Sub(c.Planned(now.Own)) }

@@ -1,7 +1,7 @@
 package dispatch
 
 import (
-	"container/heap"
+	"slices"
 	"time"
 
 	"replayd/internal/limits"
@@ -9,12 +9,18 @@ import (
 )
 
 const (
-	// lookAgain is the retry interval of a closed loop that the guard or the budget holds back.
-	lookAgain = time.Second
+	// retryAfter is the retry interval of a closed loop that the guard or the budget holds back.
+	retryAfter = time.Second
 
-	// restFor is the pause of a lane after a failed connect. A refused connect takes microseconds: without a pause a server that
-	// is down would be dialled in a busy loop.
-	restFor = time.Second
+	// connectPause is the pause of a lane after a failed connect. A refused connect takes microseconds: without a
+	// pause a server that is down would be dialed in a busy loop.
+	connectPause = time.Second
+
+	// A server that fails every request alike, at once, would be asked in a busy loop. After alikeFree equal failures in
+	// a row, of all lanes together, each further one keeps its lane out of use for alikeStep longer, up to connectPause
+	// from the write.
+	alikeFree = 32
+	alikeStep = 10 * time.Millisecond
 )
 
 // PoolBytes bounds the memory of the rows that were read and are not due yet, those that wait for their parents included. Long
@@ -22,19 +28,19 @@ const (
 const PoolBytes = 256 << 20
 
 // full reports whether enough rows have been read ahead.
-func (d *Dispatcher) full() bool { return d.upcoming.len() >= d.closed.pool || d.weight >= PoolBytes }
+func (d *Dispatcher) full() bool { return d.upcoming.n >= d.closed.pool || d.weight >= PoolBytes }
 
 // join queues a row of a closed loop: after the turn before it, or among the rows that a lane may take.
 func (d *Dispatcher) join(r *Row) {
 	r.Ready = time.Time{} // the instants of a plan that is warmed up for are not those of its turns here
 	if !r.follows || r.over() != "" {
-		d.upcoming.push(r)
+		d.to(r, upcoming)
 		if r.Due.Since <= aheadTime {
-			d.unbuilt.push(r)
+			d.buildIn(&d.unbuilt, r)
 		}
 		return
 	}
-	r.state = blocked
+	d.to(r, blocked)
 	d.prebuild(r)
 }
 
@@ -46,8 +52,8 @@ func (c *closedLoop) next(earlier func(time.Time)) {
 	if !c.again.IsZero() {
 		earlier(c.again)
 	}
-	if len(c.resting) > 0 {
-		earlier(c.resting[0])
+	if len(c.pausedLanes) > 0 {
+		earlier(c.pausedLanes[0])
 	}
 	if len(c.vacant) > 0 {
 		earlier(c.vacant[0])
@@ -57,8 +63,8 @@ func (c *closedLoop) next(earlier func(time.Time)) {
 func (d *Dispatcher) fireClosed(now time.Time) {
 	c := d.closed
 	c.fired = now
-	for len(c.resting) > 0 && !c.resting[0].After(now) {
-		c.resting = c.resting[1:]
+	for len(c.pausedLanes) > 0 && !c.pausedLanes[0].After(now) {
+		c.pausedLanes = c.pausedLanes[1:]
 		d.free++
 	}
 	for len(c.vacant) > 0 && !c.vacant[0].After(now) {
@@ -66,7 +72,6 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 		c.active--
 	}
 	for turn := d.delayed.front(); turn != nil && !turn.Ready.After(now); turn = d.delayed.front() {
-		heap.Pop(&d.delayed)
 		d.call(turn)
 	}
 	d.draw(now)
@@ -74,21 +79,46 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 
 // call queues a row whose parents have ended for the next free lane.
 func (d *Dispatcher) call(r *Row) {
-	r.state, r.calledAt = called, d.now
-	d.called.push(r)
+	r.calledAt = d.now
+	d.to(r, called)
 }
 
-// rest keeps a free lane out of use for restFor.
-func (d *Dispatcher) rest(now time.Time) {
+// pauseLane keeps a free lane out of use until an instant.
+func (d *Dispatcher) pauseLane(until time.Time) {
 	d.free--
-	d.closed.resting = append(d.closed.resting, now.Add(restFor))
+	c := d.closed
+	i, _ := slices.BinarySearchFunc(c.pausedLanes, until, time.Time.Compare)
+	c.pausedLanes = slices.Insert(c.pausedLanes, i, until)
+}
+
+// slowDown pauses the lane of a request that failed: at once if it could not connect, otherwise if many before it ended
+// in the same way.
+func (d *Dispatcher) slowDown(e Event, now time.Time) {
+	c, o := d.closed, e.Outcome
+	if o != c.latest {
+		c.latest, c.alike = o, 0
+	}
+	c.alike++
+	until, over := now, c.alike-alikeFree
+	switch {
+	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
+		until = now.Add(connectPause)
+	case o.Failed() && o != measure.Aborted && over > 0:
+		if over == 1 {
+			d.do(Action{Kind: Slowed, Row: e.Row})
+		}
+		until = e.Write.Add(min(connectPause, time.Duration(over)*alikeStep))
+	}
+	if until.After(now) {
+		d.pauseLane(until)
+	}
 }
 
 // tryAgain schedules a retry while the guard is half open: a trial is possible once the one before has ended and a second has
 // passed. A guard that closes is noticed by judge.
 func (d *Dispatcher) tryAgain(now time.Time) {
 	if d.Breaker.State() == limits.HalfOpen {
-		d.closed.again = now.Add(lookAgain)
+		d.closed.again = now.Add(retryAfter)
 	}
 }
 
@@ -98,7 +128,7 @@ func (d *Dispatcher) draw(now time.Time) {
 	c.again = time.Time{}
 	for d.drawn(now) {
 	}
-	if d.upcoming.len() <= c.pool/2 {
+	if d.upcoming.n <= c.pool/2 {
 		d.do(Action{Kind: ReadOn})
 	}
 }
@@ -106,32 +136,30 @@ func (d *Dispatcher) draw(now time.Time) {
 // drawn takes one row from the plan. The row comes due, is dropped, or waits for the turn before it. drawn returns false if no row may be
 // sent now.
 func (d *Dispatcher) drawn(now time.Time) bool {
-	c, before := d.closed, d.waiting.len()
+	d.visits++
+	c, before := d.closed, d.waiting.n
 	if now.Before(c.opens) || d.hasEnded(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
 		return false
 	}
 	list := &d.called
-	if list.len() == 0 {
-		if d.HoldLanes && d.free <= before+len(d.delayed) {
+	if list.n == 0 {
+		if d.HoldLanes && d.free <= before+d.delayed.Len() {
 			return false // the other free lanes belong to conversations in a delay
 		}
 		list = &d.upcoming
 	}
-	r := list.front()
-	if r == nil || d.free <= before || d.paused || !d.place(r) {
+	r := list.first
+	if r == nil || d.free <= before || d.paused || !d.admitSession(r) {
 		return false
 	}
 	switch {
 	case r.Filtered:
-		list.pop()
 		d.filter(r, now)
 		return true
 	case r.over() != "":
-		list.pop()
 		d.giveUp(r, r.over(), now)
 		return true
 	case r.session != nil && r.soonest().After(now): // its parents ended before this row was read
-		list.pop()
 		d.release(r, now)
 		return true
 	case before > 0 && d.Breaker.State() == limits.HalfOpen: // the first of those that wait is the next trial
@@ -141,22 +169,20 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 	case paused, noLane:
 		return false
 	case guarded:
-		c.holds = true
+		c.suspended = true
 		d.tryAgain(now)
 		return false
 	case tooLarge:
-		list.pop()
 		d.refused(r, why, now)
 		d.giveUp(r, measure.Budget, now)
-		c.opens = now.Add(lookAgain) // or a trace of such rows would be dropped in a busy loop
+		c.opens = now.Add(retryAfter) // or a trace of such rows would be dropped in a busy loop
 		return false
 	case spent:
-		c.holds = true
+		c.suspended = true
 		d.refused(r, why, now)
-		c.again = now.Add(lookAgain)
+		c.again = now.Add(retryAfter)
 		return false
 	default: // it comes due, and waits for its message if that is not built
-		list.pop()
 		d.pay(r, now)
 		d.comeUp(r, now)
 		return true
@@ -166,8 +192,9 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 // comeUp makes a row of a closed loop due.
 func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 	d.enter(r.loop)
-	if d.closed.holds {
-		d.closed.holds, d.closed.held = false, now
+	r.loop.played = true
+	if d.closed.suspended {
+		d.closed.suspended, d.closed.suspendedUntil = false, now
 	}
 	at := d.dueAt(r, now)
 	r.dueNow(at)
@@ -186,7 +213,7 @@ func (d *Dispatcher) dueAt(r *Row, now time.Time) time.Time {
 	if d.Sessions == 0 || r.session == nil || r.session.begun.IsZero() {
 		return now
 	}
-	at := latest(latest(r.soonest(), r.session.begun), d.closed.held)
+	at := latest(latest(r.soonest(), r.session.begun), d.closed.suspendedUntil)
 	if at.After(now) {
 		return now
 	}
@@ -205,10 +232,10 @@ func (d *Dispatcher) firstClosed(now time.Time) *Row {
 	for {
 		d.draw(now)
 		d.holdOrResume(now)
-		if d.waiting.len() == 0 {
+		if d.waiting.n == 0 {
 			return nil
 		}
-		switch d.may(d.waiting.front(), 0, now) {
+		switch d.may(d.waiting.first, 0, now) {
 		case paused:
 			return nil
 		case guarded:
@@ -220,13 +247,11 @@ func (d *Dispatcher) firstClosed(now time.Time) *Row {
 			return nil
 		}
 		if r.Message.Err != nil {
-			d.Slots.taken--
-			d.dropTurn(r, measure.Invalid, now)
-			d.rest(now)
+			d.dropQueued(r, measure.Invalid, now)
+			d.pauseLane(now.Add(connectPause))
 			continue
 		}
-		if r.held { // it is the trial
-			r.held = false
+		if r.order <= d.closed.back { // it is the trial
 			r.dueNow(now)
 		}
 		d.tryOut(r, now)
@@ -236,11 +261,13 @@ func (d *Dispatcher) firstClosed(now time.Time) *Row {
 
 // holdOrResume marks waiting rows as held during a pause or guard. Afterwards held rows come due anew, at the present instant.
 func (d *Dispatcher) holdOrResume(now time.Time) {
-	back := d.paused || d.Breaker.State() != limits.Closed
-	for _, r := range d.waiting.all() {
-		if !back && r.held {
-			r.dueNow(now)
-		}
-		r.held = back
+	if d.paused || d.Breaker.State() != limits.Closed {
+		d.closed.back = d.order
+		return
 	}
+	for r := d.waiting.first; r != nil && r.order <= d.closed.back; r = d.waiting.after(r) {
+		d.visits++
+		r.dueNow(now)
+	}
+	d.closed.back = 0
 }

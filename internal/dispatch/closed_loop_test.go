@@ -108,7 +108,7 @@ func TestClosedQueueHeldBack(t *testing.T) {
 			_, flying := takeAll(q, at(0))
 			want(t, "sent", len(flying), 1)
 			hold(q, true, at(5))
-			slow.Message.Body = []byte("x")
+			q.built(slow, Message{Body: []byte("x")})
 			c.end(q, flying[0], true, at(10))
 			rows, _ := takeAll(q, at(10))
 			q.fire(at(20))
@@ -227,22 +227,22 @@ func TestRestingSessionsAreBounded(t *testing.T) {
 		taken[0].session.bytes = bytes
 		c.end(q, taken[0], true, at(0))
 	}
-	for i := range restingSessions + 10 {
+	for i := range maxIdleSessions + 10 {
 		turn(fmt.Sprint("s", i), 0)
 	}
 	turn("s10", 0) // rests anew
 	turn("t", 0)
-	want(t, "sessions", len(l.sessions), restingSessions)
+	want(t, "sessions", len(l.sessions), maxIdleSessions)
 	for name, there := range map[string]bool{"s9": false, "s10": true, "s11": false, "s12": true} {
 		want(t, name, l.sessions[sessionKey{name: name}] != nil, there)
 	}
 	for range 3 { // four sessions with twice the bytes of answers that are kept
 		for i := range 4 {
-			turn(fmt.Sprint("u", i), restingBytes/2)
+			turn(fmt.Sprint("u", i), maxIdleBytes/2)
 		}
 	}
 	want(t, "sessions with many answers", len(l.sessions), 2)
-	want(t, "bytes of their answers", l.atRest, restingBytes)
+	want(t, "bytes of their answers", l.idleBytes, maxIdleBytes)
 }
 
 // For random rows, failures, lanes, engine loads, budgets and times of a stop or an end:
@@ -338,7 +338,7 @@ func TestClosedQueueProperties(t *testing.T) {
 				t.Fatalf("seed %d: %d in flight on %d lanes", seed, len(flying), lanes)
 			}
 			held := q.paused || q.Breaker.State() != limits.Closed || q.Spending != nil || q.closed.opens.After(at(now))
-			if !held && len(flying) < lanes && q.upcoming.len()+q.called.len() > 0 {
+			if !held && len(flying) < lanes && q.upcoming.n+q.called.n > 0 {
 				t.Fatalf("seed %d at %d ms: %d in flight on %d lanes while there are rows", seed, now, len(flying), lanes)
 			}
 			if len(flying) == lanes {
@@ -360,7 +360,7 @@ func TestClosedQueueProperties(t *testing.T) {
 				break
 			}
 		}
-		if left := c.waiting + c.inFlight + q.weight + len(q.delayed) + q.called.len(); left != 0 {
+		if left := c.waiting + c.inFlight + q.weight + q.delayed.Len() + q.called.n; left != 0 {
 			t.Fatalf("seed %d: %d left", seed, left)
 		}
 		if !stopped && c.expected != n {

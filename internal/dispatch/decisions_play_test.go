@@ -88,7 +88,7 @@ func playDecisions(t *testing.T, seed uint64, start func(testing.TB, terms, *sco
 	p.wall = func() time.Time { return time.Now().Add(p.set).Round(0) }
 	p.load = func() (limits.Load, error) { return p.now, p.blind }
 	p.sends = p.send
-	p.open = map[measure.GuardLimit]bool{}
+	p.open = map[limits.Limit]bool{}
 	p.draw()
 	p.decider = start(t, p.terms, &p.score)
 	p.script()
@@ -124,7 +124,7 @@ func (p *play) draw() {
 		p.guard.Waiting, p.guard.KVCacheUsage = 10, 0.9
 	}
 	if p.one(3) {
-		p.guard.Blind = limits.BlindGo
+		p.guard.OnMissingMetrics = limits.BlindGo
 	}
 	if p.one(4) {
 		p.budget = limits.Budget{

@@ -20,8 +20,8 @@ func (p *play) after(span time.Duration, do func(at time.Time)) {
 	p.calendar = slices.Insert(p.calendar, i, event{at, do})
 }
 
-// mostAtOnce bounds the events at one time. More events mean an endless loop.
-const mostAtOnce = 10_000
+// maxAtOnce bounds the events at one time. More events mean an endless loop.
+const maxAtOnce = 10_000
 
 // run executes the events until none is left. Before each event it reads the clocks and the load, so guard and clocks
 // are judged at the same times for every decider.
@@ -49,7 +49,7 @@ func (p *play) run() {
 			<-time.After(at.Sub(now))
 			now, n = at, 0
 		}
-		if n > mostAtOnce {
+		if n > maxAtOnce {
 			p.Fatalf("seed %d: no end at %v, asleep until %v, feed %+v:\n%s", p.seed, p.since(now), p.since(wake), p.feed, p.text.String())
 		}
 		p.look()

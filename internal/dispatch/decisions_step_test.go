@@ -90,7 +90,7 @@ func (st *stepper) step(e dispatch.Event) {
 			}
 		case dispatch.GuardMoved:
 			for i, open := range st.breaker.Opened() {
-				st.guarded(measure.GuardLimit(limits.Limit(i).String()), open)
+				st.guarded(limits.Limit(i), open)
 			}
 		case dispatch.Retired:
 			st.allDue()
@@ -112,7 +112,8 @@ func (st *stepper) begin(l schedule.Loop, period time.Duration) {
 }
 
 var rooms = map[dispatch.Room]room{
-	dispatch.Free: free, dispatch.Full: full, dispatch.Early: early, dispatch.Over: enough, dispatch.Astray: anew, dispatch.Another: another,
+	dispatch.Free: free, dispatch.Full: full, dispatch.Early: early, dispatch.Over: enough,
+	dispatch.OffPlan: anew, dispatch.Another: another,
 }
 
 func (st *stepper) room(n int64, planned time.Time) (room, time.Duration) {
@@ -153,7 +154,7 @@ func (st *stepper) built(d *draft) {
 
 func (st *stepper) build() *draft {
 	if st.builds == nil {
-		st.tell(dispatch.Event{Kind: dispatch.Look}) // like the runner's builder
+		st.tell(dispatch.Event{Kind: dispatch.Poll}) // like the runner's builder
 	}
 	d := st.builds
 	st.builds = nil
@@ -174,7 +175,7 @@ func (st *stepper) pause(on bool) {
 func (st *stepper) stop() {
 	st.tell(dispatch.Event{Kind: dispatch.Stop})
 	for l := range limits.NumLimits {
-		st.guarded(measure.GuardLimit(l.String()), false)
+		st.guarded(l, false)
 	}
 }
 
@@ -189,7 +190,7 @@ func (st *stepper) fed(failed bool) {
 func (st *stepper) written(d *draft) {
 	st.tell(dispatch.Event{Kind: dispatch.Written, Row: st.rows[d]})
 }
-func (st *stepper) look()               { st.tell(dispatch.Event{Kind: dispatch.Look}) }
+func (st *stepper) look()               { st.tell(dispatch.Event{Kind: dispatch.Poll}) }
 func (st *stepper) retire(at time.Time) { st.tell(dispatch.Event{Kind: dispatch.Retire, At: at}) }
 func (st *stepper) tick()               { st.tell(dispatch.Event{Kind: dispatch.Tick}) }
 func (st *stepper) wake() time.Time     { return st.sleeps }

@@ -77,7 +77,7 @@ type score struct {
 	lines   []string // sent rows at this time, in order
 	others  []string // other decisions at this time, in no order
 	due     int      // rows that came due at this time
-	open    map[measure.GuardLimit]bool
+	open    map[limits.Limit]bool
 	retired bool
 	total   struct{ due, sent, dropped, filtered, clipped int }
 }
@@ -110,7 +110,7 @@ func (s *score) clipped(d *draft) {
 	s.note("clip %s", d)
 }
 
-func (s *score) guarded(l measure.GuardLimit, open bool) {
+func (s *score) guarded(l limits.Limit, open bool) {
 	if s.open[l] != open {
 		s.open[l] = open
 		s.note("guard %s %t", l, open)
@@ -146,9 +146,10 @@ const decisions = 2000
 //
 // The golden file has a line for each seed. The first hash is that of the reference: the queue of package replay that
 // preceded the dispatcher. A second hash is that of the dispatcher where it differs from the reference. It differs in
-// two cases. A closed loop tries again a second after a guard or a budget has held its rows back, and other events
+// four cases. A closed loop tries again a second after a guard or a budget has held its rows back, and other events
 // begin that second anew. And when several events happen at one time, or the process stood still, the dispatcher looks
-// for free lanes at more events.
+// for free lanes at more events. And rows that a slow reader brings late are sent late, where the reference took the
+// delay for a standstill of the process. A plan that does not follow the wall clock goes on at its pace when that is set.
 //
 // DECISIONS is the number of seeds (default 2,000), DECISIONS_FROM the first seed (default 0). With a single seed its
 // decisions are logged.

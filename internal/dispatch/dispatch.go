@@ -14,6 +14,7 @@
 //	session_life.go begin and end of sessions, and how many are in progress
 //	affinity.go    the replica and the router's token of a session
 //	queue.go       rows that wait for a lane or for their parents
+//	list.go        the rows by state: each change of state takes the same time, or that of a heap
 //	waiting.go     the bound on the memory of waiting rows
 //	build.go       the order in which messages are built, within a bound on bytes
 //	guard.go       the guard, judged by readings of the engine's load
@@ -26,9 +27,12 @@
 package dispatch
 
 import (
+	"cmp"
+	"sync/atomic"
 	"time"
 
 	"replayd/internal/limits"
+	"replayd/internal/measure"
 )
 
 // Config has the options of a Dispatcher.
@@ -36,6 +40,7 @@ type Config struct {
 	Lanes       int           // most requests in flight
 	Closed      bool          // a row comes due when a lane is free instead of at an instant
 	Sessions    int           // closed loop: most sessions in progress; 0: without limit
+	LoopTime    time.Duration // open loop: nothing of a loop comes due later than this after its start; 0: no limit
 	HoldLanes   bool          // closed loop: a conversation keeps its lane during the delay between turns
 	DropLate    bool          // a row that finds no free lane at its instant is dropped at once
 	MaxWait     time.Duration // longest wait for a lane; 0: without limit
@@ -51,6 +56,7 @@ type Config struct {
 	Spending *limits.Spending // of the workload, over reloads; nil without a budget
 	Waiting  *Waiting         // shared by all workloads of a process; nil: no bound
 	Slots    *Slots           // shared with the predecessors and the successors of this dispatcher
+	Moves    *atomic.Uint64   // counts actions at once, so that another goroutine sees a long Step move; nil: not counted
 }
 
 // Slots count the waiting and in-flight requests of a workload over all reloads. A closed loop that takes over subtracts its
@@ -76,16 +82,19 @@ type Dispatcher struct {
 	crowded limits.Spell // during which rows were dropped at the bound of Waiting
 	paused  bool         // an open loop drops rows that come due; in a closed loop none comes due
 	judged  uint64       // order of the latest reading that the guard was judged by
+	visits  int          // how often a loop has looked at a row or an edge
 	out     []Action     // of the running Step
 	sends   bool         // out has a Send
+	sated   bool         // open loop: the reader waits until fewer rows are ahead
 }
 
 // New returns a dispatcher without rows.
 func New(c Config) *Dispatcher {
 	d := &Dispatcher{Config: c, loops: map[int64]*Loop{}, free: c.Lanes, paused: c.Paused}
-	if d.Slots == nil {
-		d.Slots = new(Slots)
-	}
+	d.delayed = rowHeap{sooner: readySooner, visits: &d.visits}
+	d.sendable = rowHeap{sooner: cameSooner, visits: &d.visits}
+	d.holding.chain, d.unbuilt.chain, d.behind.chain = inLine, toBuild, toBuild
+	d.Slots = cmp.Or(d.Slots, new(Slots))
 	if c.Closed {
 		d.MaxWait = 0 // nothing waits for a lane
 		d.closed = &closedLoop{pool: 2*c.Lanes + 16}
@@ -97,39 +106,51 @@ func New(c Config) *Dispatcher {
 }
 
 // do adds an action to the result of the running Step.
-func (d *Dispatcher) do(a Action) { d.out = append(d.out, a) }
+func (d *Dispatcher) do(a Action) {
+	d.out = append(d.out, a)
+	if d.Moves != nil {
+		d.Moves.Add(1)
+	}
+}
 
-// lists are the queues of rows by state.
+// lists are the rows by state.
 type lists struct {
-	upcoming fifo  // in order of due; of a closed loop in its order, without turns that wait for an earlier one
-	called   fifo  // closed loop: turns that may go, taken before new conversations
-	delayed  turns // turns in their delay or gap, a heap by ready
-	waiting  fifo  // in order of ready
-	weight   int   // bytes of the rows that are not due yet
+	upcoming list    // in order of due; of a closed loop in its order, without turns that wait for an earlier one
+	called   list    // closed loop: turns that may go, taken before new conversations
+	delayed  rowHeap // turns in their delay or gap, by ready
+	blocked  list    // rows that are due and wait for a parent
+	waiting  list    // in order of ready
+	sendable rowHeap // the waiting rows with a message or a build error, in the same order
+	holding  list    // the waiting rows that those behind them may not overtake, likewise
+	order    int     // rows that have begun to wait
+	weight   int     // bytes of the rows that are not due yet
 }
 
 // messages are the rows without a message yet, and the bytes of built messages.
 type messages struct {
-	unbuilt fifo // in plan order
-	behind  fifo // turns that wait for an earlier turn
+	unbuilt list // in plan order
+	behind  list // turns that wait for an earlier turn
 	builder *Row // the row that the builder works on; nil: the builder is free
 	bytes   int  // reserved for messages that are built and not yet sent
 }
 
 // missed describes times in which the process did not run.
 type missed struct {
-	rejoined time.Time     // rows due until this instant are missed
-	held     time.Time     // until when Waiting held the reader back: rows read late for that are not missed
-	lag      time.Duration // length of a standstill that is not reported yet; 0: none
+	ran       time.Time     // when the dispatcher was last asked anything; zero: never
+	stood     [2]time.Time  // begin and end of the latest standstill of the process
+	rejoined  time.Time     // rows due until this instant are missed
+	heldUntil time.Time     // until when Waiting held the reader back: rows read late for that are not missed
+	lag       time.Duration // length of a standstill that is not reported yet; 0: none
 }
 
 // ending is the state of the end of a plan.
 type ending struct {
+	bounded   []*Loop   // loops with an end of their own that has not come, in order
 	ends      time.Time // nothing comes due from this instant on; zero: no end
 	until     time.Time // planned instant from which on rows belong to the successor; zero: there is none
 	retiresAt time.Time // until on the monotonic clock when Retire came; used where the plan does not follow the wall clock
 	exhausted bool      // nothing comes due any more, by ends
-	astray    bool      // the plan must be entered again at the present instant
+	offPlan   bool      // the plan must be entered again at the present instant
 	fed       bool      // no more rows will be read
 	stopped   bool      // nothing new is sent
 	done      bool      // nothing is left and nothing will come
@@ -140,14 +161,21 @@ type ending struct {
 // running conversation before the next row of the plan. So no request waits for a lane, and none is dropped as overload or missed:
 // during a pause, an open guard, a spent budget or a standstill of the process no row comes due.
 type closedLoop struct {
-	pool    int         // limit of rows in memory, without turns that wait for an earlier one
-	opens   time.Time   // nothing comes due before
-	fired   time.Time   // the instant of the last Step
-	again   time.Time   // when to retry after the guard or the budget held a row back; zero: no retry
-	resting []time.Time // when each lane that failed to connect is free again
+	pool        int         // limit of rows in memory, without turns that wait for an earlier one
+	opens       time.Time   // nothing comes due before
+	fired       time.Time   // the instant of the last Step
+	again       time.Time   // when to retry after the guard or the budget held a row back; zero: no retry
+	pausedLanes []time.Time // when each lane that is kept out of use is free again, in order
 
-	active int         // places taken of Config.Sessions: by a session until its last row has ended, by a row without a session until it has
+	latest measure.Outcome // of the request that ended last
+	alike  int             // requests in a row that ended so
+
+	// places taken of Config.Sessions: by a session until its last row has ended, by a row without a session until it
+	// has
+	active int
 	vacant []time.Time // when each place of a session that failed is free again
-	holds  bool        // a pause, the guard or the budget keeps rows from coming due
-	held   time.Time   // until when that was so
+	// the waiting rows up to this one, by Row.order, came due before a pause or an open guard; 0: none
+	back           int
+	suspended      bool      // a pause, the guard or the budget keeps rows from coming due
+	suspendedUntil time.Time // until when that was so
 }

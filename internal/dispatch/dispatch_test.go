@@ -42,7 +42,8 @@ type queue struct {
 
 func newQueueOf(c Config) (*queue, *tally) {
 	q := &queue{New(c), &tally{dropped: map[measure.DropReason]int{}}}
-	q.beginLoop(schedule.Loop{Start: epoch}, Clock{epoch, epoch}, 0, time.Time{})
+	q.runs(epoch.Add(-1))
+	q.beginLoop(schedule.Loop{Start: epoch}, epoch, Clock{epoch, epoch}, 0, time.Time{})
 	return q, q.c
 }
 
@@ -73,6 +74,7 @@ func (q *queue) add(l *Loop, r *Row) {
 }
 
 func (q *queue) fire(now time.Time) {
+	q.runs(now)
 	q.Dispatcher.fire(now)
 	q.count()
 }
@@ -106,7 +108,7 @@ func (q *queue) next() (time.Time, bool) {
 func (q *queue) take(now time.Time) *Row {
 	r := q.first(now)
 	if r != nil {
-		r.state = flying
+		q.to(r, flying)
 		q.uncount(r)
 		q.flying++
 		q.free--
@@ -115,6 +117,14 @@ func (q *queue) take(now time.Time) *Row {
 	}
 	q.count()
 	return r
+}
+
+// rows returns the rows of a list, in order.
+func (l *list) rows() (all []*Row) {
+	for r := l.first; r != nil; r = l.after(r) {
+		all = append(all, r)
+	}
+	return all
 }
 
 // takeAll gives rows to all free lanes, and returns their numbers and the rows.

@@ -32,12 +32,14 @@ func (d *Dispatcher) expect(r *Row) {
 
 // drop ends a row that was due and is not sent.
 func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
-	r.state = gone
+	d.to(r, gone)
 	d.uncount(r)
 	d.endTrial(r, false)
 	d.refund(r)
 	d.do(Action{Kind: Drop, Row: r, Reason: reason})
-	d.lose(r.session, reason)
+	if r.session != nil {
+		r.session.loses(r, reason.Eligible(d.DropLate))
+	}
 	d.giveBack(r)
 	d.sideEnded(r, time.Time{})
 	d.detach(r)
@@ -52,7 +54,7 @@ func (d *Dispatcher) sideEnded(r *Row, at time.Time) {
 
 // forget removes a row that never came due.
 func (d *Dispatcher) forget(r *Row) {
-	r.state = gone
+	d.to(r, gone)
 	d.weight -= r.Weight
 	if r.session != nil && !r.Filtered {
 		r.session.cut = true
@@ -65,8 +67,8 @@ func (d *Dispatcher) forget(r *Row) {
 // detach removes a row that has ended from its loop and session.
 func (d *Dispatcher) detach(r *Row) {
 	r.loop.open--
-	if r.placed {
-		r.placed = false
+	if r.admitted {
+		r.admitted = false
 		d.vacate(false)
 	}
 	d.part(r)
@@ -76,6 +78,34 @@ func (d *Dispatcher) detach(r *Row) {
 // hasEnded reports whether the plan has ended at an instant.
 func (d *Dispatcher) hasEnded(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
+// endsBefore reports whether the plan or the row's loop has ended at an instant.
+func (d *Dispatcher) endsBefore(r *Row, at time.Time) bool {
+	return d.hasEnded(at) || !r.loop.ends.IsZero() && !at.Before(r.loop.ends)
+}
+
+// forgetAfter forgets a row that the end of the plan or of its loop came before, and with the end of its loop all that wait there.
+func (d *Dispatcher) forgetAfter(r *Row) {
+	d.lose(r)
+	if !r.loop.ends.IsZero() && !d.now.Before(r.loop.ends) {
+		d.overrun(r.loop)
+	}
+}
+
+// overrun forgets the rows of a loop that are not due at its end.
+func (d *Dispatcher) overrun(l *Loop) {
+	for r := l.undue.first; r != nil; r = l.undue.first {
+		d.visits++
+		d.lose(r)
+	}
+}
+
+func (d *Dispatcher) lose(r *Row) {
+	if r.turn != nil {
+		r.turn.lost = true
+	}
+	d.forget(r)
+}
+
 // giveUp drops a row that has just come due, and the rows that come after it.
 func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason, now time.Time) {
 	d.expect(r)
@@ -84,8 +114,8 @@ func (d *Dispatcher) giveUp(r *Row, reason measure.DropReason, now time.Time) {
 
 // forgetUpcoming removes rows that are not due yet from the end of the list.
 func (d *Dispatcher) forgetUpcoming(which func(*Row) bool) {
-	for r := d.upcoming.back(); r != nil && which(r); r = d.upcoming.back() {
-		d.upcoming.popBack()
+	for r := d.upcoming.last; r != nil && which(r); r = d.upcoming.last {
+		d.visits++
 		r.loop.cut = true
 		d.forget(r)
 	}

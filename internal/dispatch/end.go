@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"container/heap"
 	"maps"
 	"slices"
 	"time"
@@ -51,8 +50,8 @@ func (d *Dispatcher) retires(now Clock) time.Time {
 	return now.At(d.until)
 }
 
-// end handles the end of the plan and the handover once they are reached. It returns the earliest of at and those two instants.
-// Both wait for a step that has fired: rows due before them come due first, and are not lost to an event in between.
+// end handles the end of the plan, those of loops, and the handover once they are reached. It returns the earliest of at and those instants.
+// All wait for a step that has fired: rows due before them come due first, and are not lost to an event in between.
 func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	earlier := func(end time.Time) {
 		if at.IsZero() || end.Before(at) {
@@ -67,6 +66,15 @@ func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 			d.forgetUndue()
 			d.do(Action{Kind: ReadOn}) // the feed finds that the plan has ended
 		}
+	}
+	for len(d.bounded) > 0 && !d.stopped {
+		l := d.bounded[0]
+		if !fired || now.Own.Before(l.ends) {
+			earlier(l.ends)
+			break
+		}
+		d.bounded = d.bounded[1:]
+		d.overrun(l)
 	}
 	if end := d.retires(now); !end.IsZero() && !d.stopped {
 		if !fired || now.Own.Before(end) {
@@ -97,13 +105,14 @@ func (d *Dispatcher) settle() {
 	left := 0
 	for _, n := range slices.Sorted(maps.Keys(d.loops)) {
 		l := d.loops[n]
-		if l.read {
-			d.endResting(l)
+		if l.read && !l.endsReported {
+			l.endsReported = true
+			d.endIdle(l)
 		}
 		left += l.open
 		if l.Over() {
 			delete(d.loops, n)
-			d.do(Action{Kind: LoopDone, Loop: l, On: !d.stopped && !l.cut})
+			d.do(Action{Kind: LoopDone, Loop: l, On: !d.stopped && !l.cut && (l.played || !l.joined)})
 		}
 	}
 	if left == 0 && (d.fed || d.stopped) {
@@ -116,49 +125,34 @@ func (d *Dispatcher) settle() {
 func (d *Dispatcher) stop() {
 	d.stopped, d.unsettled = true, true
 	d.forgetUndue()
-	for r := d.dequeue(); r != nil; r = d.dequeue() {
+	for r := d.waiting.first; r != nil; r = d.waiting.first {
+		d.visits++
+		d.Slots.taken--
 		d.drop(r, measure.Shutdown)
 	}
-	for _, r := range d.delayed {
+	for r := d.delayed.front(); r != nil; r = d.delayed.front() {
 		d.drop(r, measure.Shutdown)
 	}
-	d.delayed = nil
+	for r := d.blocked.first; r != nil; r = d.blocked.first {
+		d.visits++
+		d.drop(r, measure.Shutdown)
+	}
 	for _, l := range d.loops {
-		for _, r := range l.blocked() {
-			d.drop(r, measure.Shutdown)
-		}
 		l.read = true
 	}
 }
 
 // forgetUndue forgets all rows that are not due yet.
 func (d *Dispatcher) forgetUndue() {
-	var undue []*Row
-	for _, list := range []*fifo{&d.upcoming, &d.called} {
-		for r := list.pop(); r != nil; r = list.pop() {
-			undue = append(undue, r)
-		}
+	lists := []*list{&d.upcoming, &d.called}
+	for _, n := range slices.Sorted(maps.Keys(d.loops)) {
+		lists = append(lists, &d.loops[n].undue)
 	}
-	due := d.delayed[:0]
-	for _, r := range d.delayed {
-		if r.expected {
-			due = append(due, r)
-		} else {
-			undue = append(undue, r)
+	for _, l := range lists {
+		for r := l.first; r != nil; r = l.first {
+			d.visits++
+			r.loop.cut = true
+			d.forget(r)
 		}
-	}
-	clear(d.delayed[len(due):])
-	d.delayed = due
-	heap.Init(&d.delayed)
-	for _, l := range d.loops {
-		for _, r := range l.blocked() {
-			if !r.expected {
-				undue = append(undue, r)
-			}
-		}
-	}
-	for _, r := range undue {
-		r.loop.cut = true
-		d.forget(r)
 	}
 }

@@ -13,23 +13,27 @@ type Kind uint8
 
 // Events, and which fields of Event they have.
 const (
-	Tick      Kind = iota // the instant of the last WakeAt has come, or a slot of another dispatcher is free
-	Look                  // the clocks and the engine's load were read, and nothing else has happened
-	LoopBegun             // Plan, Period, Salt: rows of a loop will be read
-	RowRead               // Loop, Row
-	LoopRead              // Loop: it has no more rows
-	FeedEnded             // Failed: no more rows will be read, because of an error or a stop or because the plan is over
-	Held                  // the reader waits at the bound of Waiting
-	LetGo                 // rows that have not come due are forgotten, and the plan is entered anew where the clock is
-	Built                 // Row, Message
-	Written               // Row: its message was written
-	Refused               // Row, Message.Err: it was to be sent, and cannot be written
-	Ended                 // Row, Outcome, Usage, Text, Token, Replica, Write, First, At: the end of its answer
-	BothEnded             // Row, At: with Coupled: when the row has ended on both sides
-	Pause                 // On
-	Retire                // At: a planned instant from which on rows are another dispatcher's
-	Bounds                // At: the planned instant at which the plan begins. Period: nothing comes due later than so long after it; 0: no limit
-	Stop                  // nothing new is sent
+	Tick Kind = iota // the instant of the last WakeAt has come, or a slot of another dispatcher is free
+	Poll             // the clocks and the engine's load were read, and nothing else has happened
+	// Plan, Period, Salt: rows of a loop will be read, those planned for At or later. On: it follows the loop before.
+	LoopBegun
+	RowRead    // Loop, Row
+	LoopRead   // Loop: it has no more rows
+	FeedEnded  // Failed: no more rows will be read, because of an error or a stop or because the plan is over
+	ReaderHeld // the reader waits at the bound of Waiting
+	LetGo      // rows that have not come due are forgotten, and the plan is entered anew where the clock is
+	Built      // Row, Message
+	Written    // Row: its message was written
+	Refused    // Row, Message.Err: it was to be sent, and cannot be written
+	Lacked     // Row: its lane could not send it, for want of a resource of this process
+	Ended      // Row, Outcome, Usage, Text, Token, Replica, Write, First, At: the end of its answer
+	BothEnded  // Row, At: with Coupled: when the row has ended on both sides
+	Pause      // On
+	Retire     // At: a planned instant from which on rows are another dispatcher's
+	// At: the planned instant at which the plan begins. Period: nothing comes due later than so long after it; 0: no
+	// limit.
+	Bounds
+	Stop // nothing new is sent
 )
 
 // An Event is something that has happened.
@@ -49,7 +53,7 @@ type Event struct {
 	Outcome measure.Outcome
 	Usage   measure.Usage
 	Text    []byte       // of the answer, where it is carried: nil where it says nothing, or was too long
-	Token   []byte       // that the answer wants back from later requests of the session; empty: none
+	Token   []byte       // that the answer wants back from later requests of the session; empty: none, and none any more if Echo is EchoKept
 	Echo    measure.Echo // of the header that Token is from
 	Replica string       // that answered; "": not known
 
@@ -68,27 +72,29 @@ type Verb uint8
 
 // Actions, and which fields of Action they have.
 const (
-	Send         Verb = iota // Row: to a free lane; at Ended that lane first
-	Build                    // Row: its message. One at a time, the next after Built; never beside Send, but at the Look after it
-	Expect                   // Row: it has come due
-	Filter                   // Row: it has come due, and is not part of the replay
-	Drop                     // Row, Reason: it had come due and is not sent
-	Release                  // Row: its message buffer is free
-	SideEnded                // Row, At: with Coupled: the row of a session has ended here; At is zero where no row comes after it here
-	SessionBegun             // Row: the first of its session that has come due
-	SessionEnded             // Session
-	LoopEntered              // Loop
-	LoopDone                 // Loop: no row of it is left. On: it was played whole
-	GuardMoved               // a limit of the guard has opened or closed
-	GuardLacks               // the engine does not show a figure that a limit of the guard needs
-	BudgetSpell              // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
-	TooLarge                 // Row: it alone is more than the whole budget
-	Crowded                  // On, Spell: rows begin to be dropped at the bound of Waiting, or no longer are
-	Rejoined                 // Why, Lag: rows are missed, or the plan is entered anew
-	ReadOn                   // the feed is to look again whether there is room
-	Retired                  // all rows that are this dispatcher's have come due
-	Done                     // nothing is left and nothing will come
-	WakeAt                   // At: when Step is to be called without any event; zero: never
+	Send Verb = iota // Row: to a free lane; at Ended that lane first
+	// Row: its message. One at a time, the next after Built; never with Send, but at the Poll after it.
+	Build
+	Expect       // Row: it has come due
+	Filter       // Row: it has come due, and is not part of the replay
+	Drop         // Row, Reason: it had come due and is not sent
+	Release      // Row: its message buffer is free
+	SideEnded    // Row, At: with Coupled: the row of a session has ended here; At is zero where no row comes after it here
+	SessionBegun // Row: the first of its session that has come due
+	SessionEnded // Session
+	LoopEntered  // Loop
+	LoopDone     // Loop: no row of it is left. On: it was played whole
+	GuardMoved   // a limit of the guard has opened or closed
+	GuardLacks   // the engine does not show a figure that a limit of the guard needs
+	BudgetSpell  // Spell, Bound: the budget begins to refuse requests, or Bound is "": that is over
+	TooLarge     // Row: it alone is more than the whole budget
+	Crowded      // On, Spell: rows begin to be dropped at the bound of Waiting, or no longer are
+	Slowed       // Row: many requests before it failed in the same way, and the closed loop slows down
+	Rejoined     // Why, Lag: rows are missed, or the plan is entered anew
+	ReadOn       // the feed is to look again whether there is room
+	Retired      // all rows that are this dispatcher's have come due
+	Done         // nothing is left and nothing will come
+	WakeAt       // At: when Step is to be called without any event; zero: never
 )
 
 // An Action is something to be done.

@@ -105,7 +105,10 @@ func (g *graphLife) draw() {
 				row.parents = append(row.parents, e)
 			}
 		}
-		earliest := trace.Earliest(row.parents, func(row int) time.Duration { return offsets[row] })
+		var earliest time.Duration
+		for _, e := range row.parents {
+			earliest = max(earliest, offsets[e.Row]+e.Wait)
+		}
 		switch {
 		case g.sequence && rec.After != nil && i%10 > 0 && g.rnd.IntN(4) == 0:
 			rec.Since = g.ms(200)
@@ -134,10 +137,14 @@ func (g *graphLife) draw() {
 		}
 		g.rows, g.index[row.Row] = append(g.rows, row), row
 	}
-	seen := map[string]bool{}
+	opened, seen := map[string]bool{}, map[string]bool{}
 	order := slices.Clone(g.rows)
 	slices.SortStableFunc(order, func(a, b *graphRow) int { return a.planned.Compare(b.planned) })
 	marks := g.rnd.IntN(4) > 0 || g.d.Sessions > 0
+	for _, row := range order {
+		row.Due.First = !opened[row.Due.Session]
+		opened[row.Due.Session] = true
+	}
 	for _, row := range slices.Backward(order) {
 		row.Due.Last = marks && !seen[row.Due.Session]
 		seen[row.Due.Session] = true
@@ -303,7 +310,7 @@ func (g *graphLife) run() error {
 // happen ends builds and requests at random, pauses, and stops.
 func (g *graphLife) happen(lazy int) {
 	if g.build == nil {
-		g.step(Event{Kind: Look})
+		g.step(Event{Kind: Poll})
 	}
 	if r := g.build; r != nil && g.rnd.IntN(1+lazy) == 0 {
 		g.build = nil
@@ -319,7 +326,7 @@ func (g *graphLife) happen(lazy int) {
 			}
 			g.step(Event{
 				Kind: Ended, Row: row.Row, Outcome: row.outcome, Write: row.write, First: row.first, At: g.now, Text: []byte("a"),
-				Usage: measure.Usage{Prompt: 10, Cached: row.Due.Number % 7, CacheTold: row.Due.Number%7 > 0},
+				Usage: measure.Usage{Prompt: 10, Cached: row.Due.Number % 7, CacheReported: row.Due.Number%7 > 0},
 			})
 		}
 	}

@@ -127,14 +127,39 @@ func TestMessagesOfRowsWithParents(t *testing.T) {
 			r.Message.Body = nil
 			q.add(l, r)
 		}
-		want(t, "the root", q.unbuilt.len(), 1)
+		want(t, "the root", q.unbuilt.n, 1)
 		rows[0].Message.Body = []byte("x")
 		q.fire(at(0))
 		_, flying := takeAll(q, at(0))
-		want(t, "ahead", q.behind.len(), map[bool]int{false: 2}[history])
+		want(t, "ahead", q.behind.n, map[bool]int{false: 2}[history])
 		c.finish(q, flying[0], measure.OK, measure.Usage{}, at(10))
-		want(t, "waiting", q.waiting.len(), 2)
+		want(t, "waiting", q.waiting.n, 2)
 		q.build(at(10))
 		want(t, "built first", q.builder, rows[1])
 	}
+}
+
+// A turn that names no parents comes after the row before it, and not after other rows of its session that are still open.
+func TestTurnAfterARowThatHasEnded(t *testing.T) {
+	q, c := newClosedQueue(2)
+	l := q.loops[0]
+	q.add(l, after(0, 0))
+	q.add(l, after(1, 0))
+	q.fire(at(0))
+	rows, flying := takeAll(q, at(0))
+	want(t, "sent", rows, []int{0, 1})
+	c.end(q, flying[1], true, at(10))
+	q.add(l, planned(2, 0, "s", 0))
+	q.fire(at(20))
+	rows, _ = takeAll(q, at(20))
+	want(t, "sent beside row 0", rows, []int{2})
+	want(t, "balance", c.balance(), error(nil))
+}
+
+// edgesTo returns the edge to the row before; none of the first row.
+func edgesTo(number int) []trace.Edge {
+	if number == 0 {
+		return []trace.Edge{}
+	}
+	return []trace.Edge{{Row: number - 1}}
 }

@@ -26,7 +26,7 @@ func (g *graphLife) wellSpent(s *measure.Session) error {
 			alone = false
 		}
 	}
-	if s.Prompt != prompt || s.Cached != cached || s.CacheTold != (cached > 0) {
+	if s.Prompt != prompt || s.Cached != cached || s.CacheReported != (cached > 0) {
 		return fmt.Errorf("want %d and %d tokens, got %+v", prompt, cached, s)
 	}
 	if last == nil {

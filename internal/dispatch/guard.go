@@ -2,8 +2,6 @@ package dispatch
 
 import (
 	"time"
-
-	"replayd/internal/measure"
 )
 
 // judge steps the guard by a reading. If the guard holds back more than before, an open loop drops its waiting rows. A reading older
@@ -17,7 +15,7 @@ func (d *Dispatcher) judge(now time.Time, seen Reading) (changed bool) {
 	before, lacked := b.State(), b.Lacks()
 	changed = b.Step(now, seen.Load, seen.Err)
 	if b.State() > before && d.closed == nil {
-		d.dropWaiting(measure.Guarded, now)
+		d.dropWaiting(d.reason(guarded), now)
 	}
 	if b.Lacks() != lacked && b.Lacks() != "" {
 		d.do(Action{Kind: GuardLacks})

@@ -1,20 +1,30 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"replayd/internal/schedule"
 )
 
 // beginLoop begins a loop, or enters a loop again that was left.
-func (d *Dispatcher) beginLoop(l schedule.Loop, now Clock, period time.Duration, salt time.Time) {
-	d.astray = false
+func (d *Dispatcher) beginLoop(l schedule.Loop, from time.Time, now Clock, period time.Duration, salt time.Time) {
 	lp := d.loops[l.Number]
 	if lp == nil {
-		lp = &Loop{sessions: map[sessionKey]*session{}, Salt: l.Start}
+		lp = &Loop{sessions: map[sessionKey]*session{}, Salt: l.Start, joined: from.After(l.Start)}
 		d.loops[l.Number] = lp
 	}
 	lp.Loop, lp.clock, lp.Period, lp.read = l, now, period, false
+	lp.endsReported = false
+	if !d.FollowsWall && d.playing != nil { // it goes on as it began, whatever becomes of the wall clock
+		lp.clock = d.playing.clock
+	}
+	if d.LoopTime > 0 && d.closed == nil {
+		lp.ends = lp.clock.At(l.Start).Add(d.LoopTime)
+		if !slices.Contains(d.bounded, lp) {
+			d.bounded = append(d.bounded, lp)
+		}
+	}
 	if !salt.IsZero() {
 		lp.Salt = salt
 	}
@@ -43,21 +53,21 @@ func (d *Dispatcher) read(l *Loop, r *Row) {
 	d.weight += r.Weight
 	d.enroll(r)
 	if r.Filtered && r.turn == nil {
-		d.upcoming.push(r)
+		d.to(r, upcoming)
 		return
 	}
 	if d.closed != nil {
 		d.join(r)
 		return
 	}
-	d.upcoming.push(r)
+	d.to(r, upcoming)
 	switch {
 	case r.namesParents():
 		d.prebuild(r)
 	case r.late: // when the turn before has ended
 	case r.follows:
-		d.behind.push(r)
+		d.buildIn(&d.behind, r)
 	default:
-		d.unbuilt.push(r)
+		d.buildIn(&d.unbuilt, r)
 	}
 }

@@ -1,7 +1,6 @@
 package dispatch
 
 import (
-	"container/heap"
 	"time"
 
 	"replayd/internal/measure"
@@ -11,15 +10,15 @@ import (
 func (d *Dispatcher) fireOpen(now time.Time) {
 	d.rejoin(now)
 	for {
-		r, turn := d.upcoming.front(), d.delayed.front()
+		d.visits++
+		r, turn := d.upcoming.first, d.delayed.front()
 		switch {
 		case r != nil && !r.Due.At.After(now) && (turn == nil || !turn.Ready.Before(r.Due.At)):
-			d.upcoming.pop()
 			d.enter(r.loop)
+			r.loop.played = true
 			d.played = r.loop.clock.Planned(r.Due.At).Add(1)
 			d.comeDue(r, now)
 		case turn != nil && !turn.Ready.After(now):
-			heap.Pop(&d.delayed)
 			d.ready(turn, now)
 		default:
 			d.expire(now)
@@ -32,20 +31,22 @@ func (d *Dispatcher) fireOpen(now time.Time) {
 func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 	late := r.isLate()
 	switch {
-	case r.Filtered && !late:
+	case r.turn != nil && r.turn.lost:
+		d.lose(r)
+	case r.Filtered && (!late || r.over() != ""):
 		d.filter(r, now)
 	case r.over() != "":
 		d.giveUp(r, r.over(), now)
 	case d.isMissed(r.Due.At) && (!late || !r.namesParents()):
 		d.giveUp(r, measure.Missed, now)
 	case late && r.turn.pending > 0: // it is due when its parents and its gap allow
-		r.state = blocked
+		d.to(r, blocked)
 	case late:
 		d.release(r, now)
 	case d.paused:
 		d.giveUp(r, measure.Paused, now)
 	case d.Breaker.Refuses(now):
-		d.giveUp(r, measure.Guarded, now)
+		d.giveUp(r, d.reason(guarded), now)
 	case r.session == nil:
 		d.ready(r, now)
 	case r.turn.pending > 0:
@@ -54,7 +55,7 @@ func (d *Dispatcher) comeDue(r *Row, now time.Time) {
 			d.giveUp(r, measure.Overload, now)
 			return
 		}
-		r.state = blocked
+		d.to(r, blocked)
 	default:
 		d.expect(r)
 		d.release(r, now)
@@ -75,10 +76,9 @@ func (d *Dispatcher) firstOpen(now time.Time) *Row {
 			d.pay(r, now)
 			return r
 		}
-		d.Slots.taken--
 		if why == tooLarge || why == spent {
 			d.refused(r, why, now)
 		}
-		d.dropTurn(r, why.reason(), now)
+		d.dropQueued(r, d.reason(why), now)
 	}
 }

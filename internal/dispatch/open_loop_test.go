@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/schedule"
 )
 
 func TestQueueKeepsDueOrder(t *testing.T) {
@@ -120,7 +121,7 @@ func TestQueueMissedOnce(t *testing.T) {
 	q.add(q.loops[0], planned(2, 15_000, "", 0))
 	q.fire(at(20_020))
 	want(t, "rejoined", q.rejoined, at(20_000))
-	want(t, "waiting", q.waiting.len(), 1)
+	want(t, "waiting", q.waiting.n, 1)
 	want(t, "missed", c.dropped, map[measure.DropReason]int{measure.Missed: 2})
 }
 
@@ -136,6 +137,7 @@ func TestQueueMissedSeenByALane(t *testing.T) {
 	_, first := takeAll(q, at(10))
 	c.inFlight--
 	c.finished++
+	q.runs(at(20_000))
 	q.ended(at(20_000), Event{Kind: Ended, Row: first[0], Outcome: measure.OK, At: at(100)}) // kernel timestamp 100 ms
 	q.count()
 	want(t, "taken", q.take(at(20_000)), (*Row)(nil))
@@ -172,7 +174,7 @@ func TestQueueWaitsForTheMessage(t *testing.T) {
 	q.add(q.loops[0], it)
 	q.fire(at(0))
 	want(t, "taken without a message", q.take(at(0)), (*Row)(nil))
-	it.Message.Body = []byte("x")
+	q.built(it, Message{Body: []byte("x")})
 	want(t, "taken with it", q.take(at(1)), it)
 }
 
@@ -251,7 +253,7 @@ func TestQueueProperties(t *testing.T) {
 			if err := c.balance(); err != nil {
 				t.Fatalf("seed %d at %d ms: %v", seed, now, err)
 			}
-			if _, more := q.next(); !more && len(flying) == 0 && q.waiting.len() == 0 {
+			if _, more := q.next(); !more && len(flying) == 0 && q.waiting.n == 0 {
 				break
 			}
 		}
@@ -273,4 +275,42 @@ func TestQueueProperties(t *testing.T) {
 			t.Errorf("nothing was ever dropped for %s: the property was not put to the test", reason)
 		}
 	}
+}
+
+// Rows that the reader brings late are late, not missed: of a burst there are more than are read ahead. The reader goes on as soon as half
+// of those have come due.
+func TestRowsThatAreReadLate(t *testing.T) {
+	const rows = 3 * aheadRows
+	d := New(Config{Lanes: 1})
+	verbs := map[Verb]int{}
+	step := func(now int, e Event) {
+		for _, a := range d.Step(Clock{at(now), at(now)}, e) {
+			verbs[a.Kind]++
+		}
+	}
+	step(0, Event{Kind: LoopBegun, Plan: schedule.Loop{Start: epoch}})
+	read, now := 0, 0
+	for ; read < rows; now += 10 {
+		for room := Free; room == Free && read < rows; read++ {
+			if room, _ = d.Room(d.Loop(0), at(1000), at(now)); room != Free {
+				break
+			}
+			step(now, Event{Kind: RowRead, Loop: d.Loop(0), Row: planned(read, 1000, "", 0)})
+		}
+		if read == aheadRows {
+			want(t, "told to read on before", verbs[ReadOn], 0)
+			step(1000, Event{Kind: Tick})
+			want(t, "told to read on when the rows have come due", verbs[ReadOn], 1)
+			now = 2500 // the reader is slow, and the process runs meanwhile
+			for ms := 1100; ms < now; ms += 500 {
+				step(ms, Event{Kind: Poll})
+			}
+		}
+	}
+	want(t, "due", verbs[Expect], rows)
+	want(t, "dropped", verbs[Drop], 0)
+	want(t, "rejoined", verbs[Rejoined], 0)
+	step(now, Event{Kind: Poll})
+	step(60_000, Event{Kind: RowRead, Loop: d.Loop(0), Row: planned(read, 50_000, "", 0)}) // after a standstill
+	want(t, "missed, with those that wait", verbs[Drop] > rows/2, true)
 }

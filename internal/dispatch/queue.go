@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"container/heap"
-	"slices"
 	"time"
 
 	"replayd/internal/measure"
@@ -15,8 +13,8 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		return
 	}
 	if !r.expected { // its parents or its gap allowed it later than planned
-		if d.hasEnded(r.Ready) {
-			d.forget(r)
+		if d.endsBefore(r, r.Ready) {
+			d.forgetAfter(r)
 			return
 		}
 		r.Due.At = r.Ready
@@ -26,7 +24,7 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 		r.session.due = r.Due.At
 	}
 	d.rejoinAfter(r.Ready, now) // the turn before may have ended while this process did not run
-	before := d.waiting.len()
+	before := d.waiting.n
 	r.Waited = before >= d.free
 	switch why := d.may(r, before, now); {
 	case r.Message.Err != nil:
@@ -34,7 +32,7 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 	case d.isMissed(r.Ready):
 		d.dropTurn(r, measure.Missed, now)
 	case why == paused, why == guarded:
-		d.dropTurn(r, why.reason(), now)
+		d.dropTurn(r, d.reason(why), now)
 	case r.Waited && d.DropLate && (why == spent || why == tooLarge): // those before it will be refused, and lanes are free
 		d.dropTurn(r, measure.Budget, now)
 	case r.Waited && (d.DropLate || r.state == upcoming && d.crowds(now)): // a turn that waits already is among those that do
@@ -46,20 +44,16 @@ func (d *Dispatcher) ready(r *Row, now time.Time) {
 	}
 }
 
-// wait adds a row to the end of the queue for a lane.
+// enqueue adds a row to the end of the queue for a lane.
 func (d *Dispatcher) enqueue(r *Row) {
-	r.state = waiting
 	d.Slots.taken++
-	d.waiting.push(r)
+	d.to(r, waiting)
 }
 
-// unwait removes and returns the first waiting row; nil: there is none.
-func (d *Dispatcher) dequeue() *Row {
-	r := d.waiting.pop()
-	if r != nil {
-		d.Slots.taken--
-	}
-	return r
+// dropQueued drops a row that waits for a lane, and the rows that come after it.
+func (d *Dispatcher) dropQueued(r *Row, reason measure.DropReason, now time.Time) {
+	d.Slots.taken--
+	d.dropTurn(r, reason, now)
 }
 
 // dropTurn drops a row that is due, and the rows that come after it.
@@ -69,8 +63,9 @@ func (d *Dispatcher) dropTurn(r *Row, reason measure.DropReason, now time.Time) 
 }
 
 func (d *Dispatcher) dropWaiting(reason measure.DropReason, now time.Time) {
-	for r := d.dequeue(); r != nil; r = d.dequeue() {
-		d.dropTurn(r, reason, now)
+	for r := d.waiting.first; r != nil; r = d.waiting.first {
+		d.visits++
+		d.dropQueued(r, reason, now)
 	}
 }
 
@@ -79,36 +74,21 @@ func (d *Dispatcher) expire(now time.Time) {
 	if d.MaxWait <= 0 {
 		return
 	}
-	for r := d.waiting.front(); r != nil && now.Sub(r.Ready) >= d.MaxWait; r = d.waiting.front() {
-		d.dropTurn(d.dequeue(), measure.Overload, now)
+	for r := d.waiting.first; r != nil && now.Sub(r.Ready) >= d.MaxWait; r = d.waiting.first {
+		d.visits++
+		d.dropQueued(r, measure.Overload, now)
 	}
-}
-
-// nextInLine takes the first waiting row that has a message or a build error. It skips rows that could not be built ahead, and no
-// other rows: a prefix is still sent before the request that reuses it.
-func (d *Dispatcher) nextInLine() *Row {
-	for i, r := range d.waiting.all() {
-		if r.Message.Body != nil || r.Message.Err != nil {
-			d.waiting.remove(i)
-			return r
-		}
-		if !r.late && !r.namesParents() {
-			break
-		}
-	}
-	return nil
 }
 
 // release makes a row of a session ready, now or after its waits and its gap.
 func (d *Dispatcher) release(r *Row, now time.Time) {
 	if !r.namesParents() {
-		r.turn.free()
+		d.freeNext(r.turn)
 	}
 	r.Ready = r.soonest()
 	switch {
 	case r.Ready.After(now):
-		r.state = delayed
-		heap.Push(&d.delayed, r)
+		d.to(r, delayed)
 	case d.closed != nil:
 		d.call(r)
 	default:
@@ -122,17 +102,21 @@ func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 	if r.turn == nil {
 		return
 	}
-	if r.turn.over = over; over != "" {
+	if over != "" && r.turn.over != over { // else the rows after it are stranded already
+		r.turn.over = over
 		d.strand(r.turn.next, over, now)
 	}
 	for ended := []*turn{r.turn}; len(ended) > 0; ended = ended[1:] {
 		t := ended[0]
-		if t.pending > 0 { // the row was dropped, and why may still change
+		d.visits++
+		if t.pending > 0 { // the row was dropped
 			continue
 		}
+		t.shorten()
 		next := t.next
 		t.next = nil
 		for _, f := range next {
+			d.visits++
 			child := f.row.turn
 			child.bind(t, f.wait)
 			switch child.pending--; {
@@ -144,25 +128,37 @@ func (d *Dispatcher) endTurn(r *Row, over measure.DropReason, now time.Time) {
 				d.release(f.row, now)
 			case f.row.state == upcoming && f.row.late: // its instant is yet to come, but now its message can be built
 				f.row.late = false
-				d.unbuilt.push(f.row)
+				d.buildIn(&d.unbuilt, f.row)
 			}
 		}
 	}
 }
 
-// strand drops the rows after one that failed or was dropped. Those that have not come to their instant are dropped then.
+// strand drops the rows after one that failed or was dropped, each once however many ways lead to it. Rows that have not come to their
+// instant are dropped then.
 func (d *Dispatcher) strand(after []follower, over measure.DropReason, now time.Time) {
-	for len(after) > 0 {
-		r := after[0].row
+	var path [][]follower // those that are left of the rows after each row on the way to the present one
+	for path = append(path, after); len(path) > 0; {
+		d.visits++
+		last := len(path) - 1
+		if len(path[last]) == 0 {
+			path = path[:last]
+			continue
+		}
+		r := path[last][0].row
+		path[last] = path[last][1:]
+		if r.turn.over == over {
+			continue
+		}
 		r.turn.over = over
-		after = append(slices.Clone(r.turn.next), after[1:]...)
+		path = append(path, r.turn.next)
 		switch {
 		case r.state != blocked:
 		case d.closed != nil: // it is dropped when its turn comes
 			d.call(r)
 		case r.Filtered:
 			d.filter(r, now)
-		case !r.expected && d.hasEnded(now):
+		case !r.expected && d.endsBefore(r, now):
 			d.forget(r)
 		default:
 			d.expect(r)
@@ -176,7 +172,7 @@ func (d *Dispatcher) strand(after []follower, over measure.DropReason, now time.
 func (d *Dispatcher) pause(on bool, now time.Time) {
 	d.paused = on
 	if on && d.closed != nil {
-		d.closed.holds = true
+		d.closed.suspended = true
 	}
 	if on && d.closed == nil {
 		d.dropWaiting(measure.Paused, now)
@@ -192,13 +188,13 @@ func (d *Dispatcher) next() (at time.Time) {
 	}
 	if d.closed != nil {
 		d.closed.next(earlier)
-	} else if r := d.upcoming.front(); r != nil {
+	} else if r := d.upcoming.first; r != nil {
 		earlier(r.Due.At)
 	}
 	if r := d.delayed.front(); r != nil {
 		earlier(r.Ready)
 	}
-	if r := d.waiting.front(); r != nil && d.MaxWait > 0 {
+	if r := d.waiting.first; r != nil && d.MaxWait > 0 {
 		earlier(r.Ready.Add(d.MaxWait))
 	}
 	return at

@@ -16,7 +16,7 @@ type Row struct {
 	Seq      int64        // position in the plan; breaks ties
 	Weight   int          // bytes of the row in memory
 	Size     int          // estimated bytes of the message, without answers to earlier turns
-	Filtered bool         // the row exceeds the length limits; it is counted at its instant and not sent
+	Filtered bool         // over the length limits, or asks for several choices: it is counted at its instant, not sent
 	Clipped  bool         // the row was cut to the length limits
 	Cancel   bool         // the request will be cancelled
 	Light    bool         // what the row sends is read again when its message is built
@@ -28,28 +28,44 @@ type Row struct {
 	Waited  bool          // no lane was free when the row became ready
 	Answers [][]byte      // answers to the earlier turns, with History; never changed in place
 
-	calledAt time.Time // closed loop: when the row's parents allowed it
-	loop     *Loop
-	session  *session    // nil: the row is part of no session
-	turn     *turn       // its own in the session
-	charged  time.Time   // when the budget was charged; zero: not charged
-	cost     limits.Cost // the charge
-	reserved int         // bytes reserved within the bound on messages
-	state    state
-	expected bool         // the row has come due
-	counted  bool         // Waiting includes the row
-	follows  bool         // an earlier row that it comes after was open when the row was read
-	placed   bool         // the row has no session and takes a place of Config.Sessions
-	late     bool         // the message cannot be built before the parents have ended
-	building bool         // the builder works on the message
-	trial    bool         // the trial of a half-open guard
-	held     bool         // due in a closed loop that was then paused or guarded
-	moved    bool         // see Moved
-	echo     measure.Echo // see Echo
+	entry
+}
+
+// An entry is the dispatcher's own state of a row. Its caller's lock guards it.
+type entry struct {
+	calledAt  time.Time // closed loop: when the row's parents allowed it
+	loop      *Loop
+	session   *session    // nil: the row is part of no session
+	turn      *turn       // its own in the session
+	charged   time.Time   // when the budget was charged; zero: not charged
+	cost      limits.Cost // the charge
+	reserved  int         // bytes reserved within the bound on messages
+	state     state
+	expected  bool         // the row has come due
+	counted   bool         // Waiting includes the row
+	follows   bool         // an earlier row that it comes after was open when the row was read
+	admitted  bool         // the row has no session and takes a place of Config.Sessions
+	late      bool         // the message cannot be built before the parents have ended
+	building  bool         // the builder works on the message
+	trial     bool         // the trial of a half-open guard
+	moved     bool         // see Moved
+	echo      measure.Echo // see Echo
+	links     [chains]link // its places in lists
+	heap      *rowHeap     // that it is in; nil: none
+	heapIndex int          // in the heap
+	order     int          // in which it began to wait for a lane
 }
 
 // Loop returns the loop of the row.
 func (r *Row) Loop() *Loop { return r.loop }
+
+// SessionLost returns the due instant of the first row of the session that failed or was dropped; zero: none has.
+func (r *Row) SessionLost() time.Time {
+	if r.session == nil {
+		return time.Time{}
+	}
+	return r.session.lost
+}
 
 // Reserved returns the bytes that are reserved for the message.
 func (r *Row) Reserved() int { return r.reserved }
@@ -63,6 +79,7 @@ type Message struct {
 	Cut     int    // tokens of the chat template that were subtracted from the prompt
 	Counted int    // tokens of the row's own text, by a tokenizer
 	Err     error  // why the message could not be built
+	Form    uint64 // see openai.Client.Form
 }
 
 // A state says in which list a row is.
@@ -84,26 +101,23 @@ type Loop struct {
 	Salt   time.Time     // Start, but where it is to have the texts of a warm-up; never changed once there are rows
 	Period time.Duration // from the start of the loop to the start of the next
 
-	clock    Clock // maps its instants to the monotonic clock
-	sessions map[sessionKey]*session
-	resting  []rest // sessions without open turns, by the time since their last turn, longest first
-	atRest   int    // bytes of the answers of resting sessions
-	tokens   int    // bytes of the tokens of all sessions
-	open     int    // rows that are not finished or dropped
-	read     bool   // all rows were read
-	cut      bool   // some rows were not played: the loop does not count as completed
+	undue        list      // blocked and delayed rows that are not due yet
+	ends         time.Time // nothing of the loop comes due from this instant on; zero: no end
+	clock        Clock     // maps its instants to the monotonic clock
+	sessions     map[sessionKey]*session
+	idle         []idleSession // sessions without open turns, by the time since their last turn, longest first
+	idleBytes    int           // bytes of the answers of idle sessions
+	tokens       int           // bytes of the tokens of all sessions
+	open         int           // rows that are not finished or dropped
+	read         bool          // all rows were read
+	endsReported bool          // the ends of its idle sessions were reported then
+	joined       bool          // it was entered after its start
+	played       bool          // a row of it came due
+	cut          bool          // some rows were not played: the loop does not count as completed
 }
 
 // Clock maps the loop's planned instants to the monotonic clock.
 func (l *Loop) Clock() Clock { return l.clock }
-
-// blocked returns the rows that wait for a parent.
-func (l *Loop) blocked() (rows []*Row) {
-	for _, s := range l.sessions {
-		rows = s.blocked(rows)
-	}
-	return rows
-}
 
 // Over reports whether all rows of the loop were read and none is left.
 func (l *Loop) Over() bool { return l.read && l.open == 0 }

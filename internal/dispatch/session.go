@@ -14,25 +14,27 @@ type session struct {
 	loop  *Loop
 	open  int           // rows that are not finished or dropped
 	due   time.Time     // due instant of the latest row that became ready; zero before the first
-	rows  []*Row        // rows that have not ended, in the order of reading; some have ended
+	rows  list          // rows that have not ended, in the order of reading; not kept once turns is
 	last  *turn         // of the row read last; nil: there is none
 	row   int           // its Record.Number
 	turns map[int]*turn // by Record.Number; nil: no row names its parents
 	bytes int           // of answers and turns that are kept for later rows
-	rests int           // how often it came to have no open rows
+	idles int           // how often it came to have no open rows
 	affinity
 
-	whole    bool                // its last row was read
-	begun    time.Time           // due instant of the first row that came due; zero: none has
-	path     measure.SessionPath // to the end of the latest request
-	requests int                 // that have ended
-	prompt   int                 // tokens of ok requests
-	cached   int                 // likewise, as far as the server told
-	told     bool                // an answer had a number of cached tokens; some servers tell it only above 0
-	failed   bool                // a row failed, or was dropped for a reason that counts against the service
-	cut      bool                // a row was dropped for another reason, aborted or forgotten
-	placed   bool                // it takes a place of Config.Sessions
-	over     bool                // it has ended
+	opened        bool                // its first row was read
+	whole         bool                // its last row was read
+	begun         time.Time           // due instant of the first row that came due; zero: none has
+	path          measure.SessionPath // to the end of the latest request
+	requests      int                 // that have ended
+	prompt        int                 // tokens of ok requests
+	cached        int                 // likewise, as far as the server reported
+	cacheReported bool                // an answer had a number of cached tokens; some servers report it only above 0
+	failed        bool                // a row failed, or was dropped for a reason that counts against the service
+	cut           bool                // a row was dropped for another reason, aborted or forgotten
+	lost          time.Time           // due instant of the first row that failed or was dropped; zero: none has
+	admitted      bool                // it takes a place of Config.Sessions
+	over          bool                // it has ended
 }
 
 // A turn holds the state of a row that the rows after it need.
@@ -47,6 +49,7 @@ type turn struct {
 	ended    time.Time          // end of the answer; zero: it has not ended, or was never sent
 	over     measure.DropReason // why the rows after it are dropped; "": they are sent
 	gone     bool               // the row is finished or dropped
+	lost     bool               // the end of the loop came before the row was due: the rows after it are not due either
 	coupled  bool               // the row has ended here, and the other side is waited for
 	released bool               // the parents of the row have ended
 
@@ -67,17 +70,17 @@ type sessionKey struct {
 	pass int64
 }
 
-// A rest is a session as it stood when it came to have no open rows.
-type rest struct {
+// An idleSession is a session as it stood when it came to have no open rows.
+type idleSession struct {
 	of    *session
-	times int // of.rests then
+	times int // of.idles then
 }
 
-// How much is kept of a loop's sessions without open rows; those longest at rest are forgotten first. A row that comes
+// How much is kept of a loop's sessions without open rows; those idle for longest are forgotten first. A row that comes
 // all the same, behind as many other conversations, begins a session anew.
 const (
-	restingSessions = 1 << 16
-	restingBytes    = 64 << 20 // of answers and turns
+	maxIdleSessions = 1 << 16
+	maxIdleBytes    = 64 << 20 // of answers and turns
 	turnBytes       = 272      // of a turn in a map
 )
 
@@ -92,44 +95,67 @@ func (d *Dispatcher) enroll(r *Row) {
 	}
 	key := sessionKey{r.Due.Session, r.Due.Pass}
 	s := r.loop.sessions[key]
-	if r.Filtered && !r.namesParents() {
-		if s != nil && r.Due.Last {
-			d.complete(s)
-		}
+	if s != nil && s.over { // the loop was entered again: this is another session, with rows of the same name
+		d.complete(s)
+		s = nil
+	}
+	filtered := r.Filtered && !r.namesParents() // no row comes after it
+	if s == nil && filtered && (!r.Due.First || r.Due.Last) {
 		return
 	}
 	if s == nil {
-		s = &session{key: key, loop: r.loop}
+		s = &session{key: key, loop: r.loop, rows: list{chain: ofSession}}
 		r.loop.sessions[key] = s
 	}
-	if s.open == 0 && s.rests > 0 {
-		r.loop.atRest -= s.bytes
+	s.opened = s.opened || r.Due.First
+	if filtered {
+		switch {
+		case r.Due.Last:
+			d.complete(s)
+		case s.idles == 0 && s.open == 0: // its first row
+			d.markIdle(s)
+		}
+		return
 	}
-	s.over, s.whole = false, s.whole || r.Due.Last
+	if s.open == 0 && s.idles > 0 {
+		r.loop.idleBytes -= s.bytes
+	}
+	s.whole = s.whole || r.Due.Last
 	r.session, r.turn = s, new(turn)
 	switch {
 	case r.namesParents():
+		d.indexRows(s)
 		for _, e := range r.Due.After {
+			d.visits++
 			if e.Row < r.Due.Number {
-				d.follow(r, s.find(e.Row), e.Wait)
+				d.follow(r, s.turns[e.Row], e.Wait)
 			}
 		}
-		r.follows = r.turn.pending > 0
 	default:
 		d.follow(r, s.last, r.Due.Delay)
-		r.follows = s.open > 0 || d.Coupled && r.turn.pending > 0
 	}
+	r.follows = r.turn.pending > 0
 	r.late = r.follows && d.History
 	s.open++
-	s.rows = append(s.rows, r)
-	if r.namesParents() && s.turns == nil {
-		s.turns = map[int]*turn{}
-		if s.last != nil {
-			s.index(s.row, s.last)
-		}
-	}
 	s.last, s.row = r.turn, r.Due.Number
+	if s.turns == nil {
+		s.rows.push(r)
+	} else {
+		s.index(s.row, s.last)
+	}
+}
+
+// indexRows makes the turns of a session known when the first row comes that names its parents: those of the open rows, and the last one.
+func (d *Dispatcher) indexRows(s *session) {
 	if s.turns != nil {
+		return
+	}
+	s.turns = map[int]*turn{}
+	for r := s.rows.pop(); r != nil; r = s.rows.pop() {
+		d.visits++
+		s.index(r.Due.Number, r.turn)
+	}
+	if s.last != nil && s.turns[s.row] == nil {
 		s.index(s.row, s.last)
 	}
 }
@@ -138,19 +164,6 @@ func (d *Dispatcher) enroll(r *Row) {
 func (s *session) index(row int, t *turn) {
 	s.turns[row] = t
 	s.bytes += turnBytes
-}
-
-// find returns the turn of an earlier row; nil: there is none.
-func (s *session) find(row int) *turn {
-	if t := s.turns[row]; t != nil {
-		return t
-	}
-	for i := len(s.rows) - 1; i >= 0; i-- {
-		if r := s.rows[i]; r.Due.Number == row && r.state != gone {
-			return r.turn
-		}
-	}
-	return nil
 }
 
 // follow makes a row wait for a parent. The answers before the row are those of its first parent and of that one's.
@@ -164,6 +177,7 @@ func (d *Dispatcher) follow(r *Row, parent *turn, wait time.Duration) {
 	if r.turn.over == "" {
 		r.turn.over = parent.over
 	}
+	r.turn.lost = r.turn.lost || parent.lost
 	switch {
 	case !parent.gone || parent.coupled || parent.pending > 0:
 		parent.next = append(parent.next, follower{r, wait})
@@ -183,13 +197,14 @@ func (t *turn) bind(parent *turn, wait time.Duration) {
 	}
 }
 
-// free marks a row that no parent holds any more.
-func (t *turn) free() {
+// freeNext marks a row that no parent holds any more.
+func (d *Dispatcher) freeNext(t *turn) {
 	if t.released {
 		return
 	}
 	t.released = true
 	for _, f := range t.next {
+		d.visits++
 		f.row.turn.apart--
 	}
 }
@@ -201,14 +216,18 @@ func (d *Dispatcher) part(r *Row) {
 		return
 	}
 	r.turn.gone = true
-	if s.open--; s.open > 0 {
-		s.compact()
-		return
+	r.unlink(ofSession)
+	if s.open--; s.open == 0 {
+		d.markIdle(s)
 	}
-	s.rows = nil
-	s.rests++
-	l := r.loop
-	l.atRest += s.bytes
+}
+
+// markIdle keeps a session without open rows for those that may follow, and forgets those idle for longest if they
+// are too many.
+func (d *Dispatcher) markIdle(s *session) {
+	s.idles++
+	l := s.loop
+	l.idleBytes += s.bytes
 	if s.whole {
 		d.complete(s)
 		return
@@ -216,12 +235,12 @@ func (d *Dispatcher) part(r *Row) {
 	if l.read {
 		d.endSession(s)
 	}
-	l.resting = append(l.resting, rest{s, s.rests})
-	for len(l.resting) > restingSessions || l.atRest > restingBytes || len(l.resting) > 0 && l.tokens > tokenBytes/2 {
-		r := l.resting[0]
-		l.resting[0] = rest{}
-		l.resting = l.resting[1:]
-		if r.of.open == 0 && r.of.rests == r.times && !r.of.whole {
+	l.idle = append(l.idle, idleSession{s, s.idles})
+	for len(l.idle) > maxIdleSessions || l.idleBytes > maxIdleBytes || len(l.idle) > 0 && l.tokens > tokenBytes/2 {
+		r := l.idle[0]
+		l.idle[0] = idleSession{}
+		l.idle = l.idle[1:]
+		if r.of.open == 0 && r.of.idles == r.times && !r.of.whole {
 			r.of.cut = true // rows of it may follow, as another session
 			d.complete(r.of)
 		}
@@ -233,36 +252,10 @@ func (d *Dispatcher) complete(s *session) {
 	s.whole = true
 	if s.open == 0 {
 		d.endSession(s)
-		s.loop.atRest -= s.bytes
+		s.loop.idleBytes -= s.bytes
 		s.loop.tokens -= len(s.token)
 		delete(s.loop.sessions, s.key)
 	}
-}
-
-// compact removes the rows that have ended once they are more than half.
-func (s *session) compact() {
-	const few = 16
-	if len(s.rows) < 2*s.open+few {
-		return
-	}
-	open := s.rows[:0]
-	for _, r := range s.rows {
-		if r.state != gone {
-			open = append(open, r)
-		}
-	}
-	clear(s.rows[len(open):])
-	s.rows = open
-}
-
-// blocked appends the rows that wait for a parent to rows, in the order of reading.
-func (s *session) blocked(rows []*Row) []*Row {
-	for _, r := range s.rows {
-		if r.state == blocked {
-			rows = append(rows, r)
-		}
-	}
-	return rows
 }
 
 // soonest returns when a row whose parents have ended may be sent: at its planned instant, its waits after their ends, its gap after the
@@ -310,9 +303,9 @@ func (r *Row) over() measure.DropReason {
 // carriedBytes bounds the answers kept for one conversation. Beyond it, later turns have the history of their own rows.
 const carriedBytes = 16 << 20
 
-// keep stores the answer to a row for the rows after it; a cancelled answer as far as it came. An empty or too long answer is not
-// carried: the row's own text stays.
-func (s *session) keep(t *turn, text []byte) {
+// storeAnswer stores the answer to a row for the rows after it; a cancelled answer as far as it came. An empty or
+// too long answer is not carried: the row's own text stays.
+func (s *session) storeAnswer(t *turn, text []byte) {
 	var answer []byte
 	if len(text) > 0 && s.bytes+len(text) <= carriedBytes {
 		answer = append(answer, text...)
@@ -327,6 +320,13 @@ func (s *session) keep(t *turn, text []byte) {
 	}
 	answers = append(answers, answer)
 	t.answers, t.before = answers, nil
+}
+
+// shorten skips a parent without an answer, once the row has ended: so no way to an answer is longer than two turns.
+func (t *turn) shorten() {
+	if b := t.before; t.answers == nil && b != nil && b.answers == nil {
+		t.before = b.before
+	}
 }
 
 // earlier returns the nearest turn before t that has answers; nil: there is none.

@@ -9,18 +9,18 @@ import (
 // sessionsAhead is how many sessions a closed loop of sessions reads before they begin.
 const sessionsAhead = 16
 
-// place takes one of the places of Config.Sessions for a row's session. It returns false if none is free.
-func (d *Dispatcher) place(r *Row) bool {
+// admitSession takes one of the places of Config.Sessions for a row's session. It returns false if none is free.
+func (d *Dispatcher) admitSession(r *Row) bool {
 	s := r.session
 	switch {
-	case d.Sessions == 0, r.placed, s != nil && s.placed:
+	case d.Sessions == 0, r.admitted, s != nil && s.admitted:
 		return true
 	case d.closed.active >= d.Sessions:
 		return false
 	case s != nil:
-		s.placed = true
+		s.admitted = true
 	default:
-		r.placed = true
+		r.admitted = true
 	}
 	d.closed.active++
 	return true
@@ -29,7 +29,7 @@ func (d *Dispatcher) place(r *Row) bool {
 // vacate gives a place back, after a failure not at once: sessions of a server that is down would end in a busy loop.
 func (d *Dispatcher) vacate(failed bool) {
 	if failed {
-		d.closed.vacant = append(d.closed.vacant, d.now.Add(restFor))
+		d.closed.vacant = append(d.closed.vacant, d.now.Add(connectPause))
 		return
 	}
 	d.closed.active--
@@ -45,10 +45,14 @@ func (d *Dispatcher) begin(r *Row, at time.Time) {
 	d.do(Action{Kind: SessionBegun, Row: r})
 }
 
-// account records in a session how the request of a row has ended.
+// account records in a session how the request of a row has ended. A row without a session is one of a single request.
 func (d *Dispatcher) account(r *Row, e Event) {
 	s, o := r.session, e.Outcome
 	if s == nil {
+		if r.admitted && o.Failed() && o.Eligible() {
+			r.admitted = false
+			d.vacate(true)
+		}
 		return
 	}
 	ready := r.Ready
@@ -61,26 +65,20 @@ func (d *Dispatcher) account(r *Row, e Event) {
 	}
 	s.requests++
 	if o == measure.OK {
-		s.prompt, s.cached, s.told = s.prompt+e.Usage.Prompt, s.cached+e.Usage.Cached, s.told || e.Usage.CacheTold
+		s.prompt, s.cached, s.cacheReported = s.prompt+e.Usage.Prompt, s.cached+e.Usage.Cached, s.cacheReported ||
+			e.Usage.CacheReported
 	}
-	switch {
-	case o == measure.OK, o == measure.Cancelled: // a user may go on after either
-	case o.Eligible():
-		s.failed = true
-	default:
-		s.cut = true
+	if o != measure.OK && o != measure.Cancelled { // a user may go on after either
+		s.loses(r, o.Eligible())
 	}
 }
 
-// lose records in a session that a row of it is not sent.
-func (d *Dispatcher) lose(s *session, reason measure.DropReason) {
-	switch {
-	case s == nil:
-	case reason.Eligible(d.DropLate):
-		s.failed = true
-	default:
-		s.cut = true
+// loses records that a row failed or was dropped. Where that counts against the service, the session has failed.
+func (s *session) loses(r *Row, counts bool) {
+	if s.lost.IsZero() {
+		s.lost = r.Due.At
 	}
+	s.failed, s.cut = s.failed || counts, s.cut || !counts
 }
 
 // endSession tells that a session has ended: none of its rows is open, and no more will be read.
@@ -89,8 +87,8 @@ func (d *Dispatcher) endSession(s *session) {
 		return
 	}
 	s.over = true
-	if s.placed {
-		s.placed = false
+	if s.admitted {
+		s.admitted = false
 		d.vacate(s.failed)
 	}
 	if s.begun.IsZero() {
@@ -100,19 +98,19 @@ func (d *Dispatcher) endSession(s *session) {
 	switch {
 	case s.failed:
 		outcome = measure.SessionNotOK
-	case s.cut, s.requests == 0: // all rows were filtered
+	case s.cut, !s.opened, !s.whole, s.requests == 0: // a part of it was not played, or all rows were filtered
 		outcome = measure.SessionCut
 	}
 	d.do(Action{Kind: SessionEnded, Session: &measure.Session{
 		Name: s.key.name, Loop: s.loop.Number, Pass: s.key.pass, Outcome: outcome, Begun: s.begun, Time: s.path.Since(s.begun),
-		Requests: s.requests, Prompt: s.prompt, Cached: s.cached, CacheTold: s.told,
+		Requests: s.requests, Prompt: s.prompt, Cached: s.cached, CacheReported: s.cacheReported,
 	}})
 }
 
-// endResting ends the sessions without open rows of a loop that is read, in the order in which they came to rest.
-func (d *Dispatcher) endResting(l *Loop) {
-	for _, r := range l.resting {
-		if r.of.open == 0 && r.of.rests == r.times {
+// endIdle ends the sessions without open rows of a loop that is read, in the order in which they became idle.
+func (d *Dispatcher) endIdle(l *Loop) {
+	for _, r := range l.idle {
+		if r.of.open == 0 && r.of.idles == r.times {
 			d.endSession(r.of)
 		}
 	}

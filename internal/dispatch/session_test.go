@@ -77,19 +77,21 @@ func TestCarriedTurnsAreBuiltLate(t *testing.T) {
 		it.Message.Body = nil
 		q.add(q.loops[0], it)
 	}
-	want(t, "to be built ahead", q.unbuilt.len()+q.behind.len(), 2)
-	first := q.unbuilt.front()
-	first.Message.Body = []byte("x")
+	want(t, "to be built ahead", q.unbuilt.n+q.behind.n, 2)
+	first := q.unbuilt.first
+	first.unlink(toBuild)
+	q.built(first, Message{Body: []byte("x")})
 	q.fire(at(0))
 	_, flying := takeAll(q, at(0))
 	c.end(q, flying[0], true, at(5))
-	want(t, "to be built ahead", q.unbuilt.len(), 3) // the answer is known, and the turn is not due yet
+	want(t, "to be built ahead", q.unbuilt.n, 2) // the answer is known, and the turn is not due yet
 	q.fire(at(20))
-	want(t, "waiting", q.waiting.len(), 2)
-	wait := q.waiting.items[q.waiting.head:]
-	wait[1].Message.Body = []byte("x")
+	want(t, "waiting", q.waiting.n, 2)
+	wait := q.waiting.rows()
+	q.built(wait[1], Message{Body: []byte("x")})
 	want(t, "passed over", q.take(at(20)), (*Row)(nil)) // rows that can be built ahead keep their order
 	wait[0].late = true
+	wait[0].unlink(inLine) // as a row that was late when it began to wait
 	rows, _ := takeAll(q, at(20))
 	want(t, "sent", rows, []int{2})
 }
@@ -99,11 +101,11 @@ func TestWhatIsCarried(t *testing.T) {
 	s, first := &session{}, &turn{}
 	second := &turn{before: first}
 	third, fork := &turn{before: second}, &turn{before: second}
-	s.keep(first, []byte("a"))
-	s.keep(second, nil)
-	s.keep(fork, []byte("b"))
+	s.storeAnswer(first, []byte("a"))
+	s.storeAnswer(second, nil)
+	s.storeAnswer(fork, []byte("b"))
 	s.bytes = carriedBytes
-	s.keep(third, []byte("c"))
+	s.storeAnswer(third, []byte("c"))
 	want(t, "answers", fmt.Sprintf("%q", third.answers), `["a" "" ""]`)
 	want(t, "answers of a fork", fmt.Sprintf("%q", fork.answers), `["a" "" "b"]`)
 }

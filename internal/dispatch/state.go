@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"iter"
 	"time"
 
 	"replayd/internal/limits"
@@ -12,11 +13,8 @@ func (d *Dispatcher) IsPaused() bool { return d.paused }
 // IsStopped reports whether the dispatcher has stopped sending.
 func (d *Dispatcher) IsStopped() bool { return d.stopped }
 
-// IsDone reports whether no row is left and none will come.
-func (d *Dispatcher) IsDone() bool { return d.done }
-
-// Held returns the bytes reserved for messages that are not sent yet.
-func (d *Dispatcher) Held() int { return d.bytes }
+// Reserved returns the bytes reserved for messages that are not sent yet.
+func (d *Dispatcher) Reserved() int { return d.bytes }
 
 // Weight returns the bytes of the rows that were read and are not due yet.
 func (d *Dispatcher) Weight() int { return d.weight }
@@ -34,10 +32,10 @@ type Room uint8
 const (
 	Free    Room = iota // the feed may read
 	Full                // enough rows were read; ReadOn tells when there may be room again
-	Crowd               // too much waits in memory: an event Held tells the dispatcher that the reader is held back by that
+	Crowd               // too much waits in memory: an event ReaderHeld says that the reader waits for that reason
 	Early               // the row is due too far in the future
 	Over                // nothing comes due any more
-	Astray              // the plan must be entered again at the present instant
+	OffPlan             // the plan must be entered again at the present instant
 	Another             // later rows belong to the successor
 )
 
@@ -49,33 +47,50 @@ const (
 
 // Room says whether a row that a loop plans for an instant may be read, and of one that is too early, how long that will be so.
 func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration) {
+	d.runs(now)
 	at := now
 	if d.closed == nil {
 		at = l.clock.At(planned)
 	}
 	switch {
-	case d.hasEnded(at), d.exhausted && d.held.IsZero(): // a reader that was held back comes later than the end
+	case d.hasEnded(at), d.exhausted && d.heldUntil.IsZero(): // a reader that was held back comes later than the end
 		return Over, 0
 	case d.closed != nil && d.full():
 		return Full, 0
 	case d.closed != nil:
 		return Free, 0
-	case d.astray:
-		return Astray, 0
+	case d.offPlan:
+		return OffPlan, 0
 	case d.beyond(planned):
 		return Another, 0
 	case d.HoldReader && d.Waiting.full(), d.weight >= PoolBytes:
 		return Crowd, 0
 	case at.Sub(now) > aheadTime:
 		return Early, at.Sub(now) - aheadTime
-	case d.upcoming.len() >= aheadRows:
+	case d.upcoming.n >= aheadRows:
+		d.sated = true
 		return Full, 0
 	}
 	return Free, 0
 }
 
-// Soon returns how many requests come due within a span from now, at most as many as there are free lanes.
-func (d *Dispatcher) Soon(span time.Duration, now time.Time) (n int) {
+// Soon yields the rows that come due within a span from now, at most as many as there are free lanes.
+func (d *Dispatcher) Soon(span time.Duration, now time.Time) iter.Seq[*Row] {
+	return func(yield func(*Row) bool) {
+		n := d.mayGo()
+		for r := d.upcoming.first; r != nil && n > 0 && r.Due.At.Sub(now) <= span; r = d.upcoming.after(r) {
+			if r.Filtered {
+				continue
+			}
+			if n--; !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// mayGo returns how many rows may be sent at once now.
+func (d *Dispatcher) mayGo() int {
 	most := d.free
 	switch d.Breaker.State() {
 	case limits.Open:
@@ -86,13 +101,5 @@ func (d *Dispatcher) Soon(span time.Duration, now time.Time) (n int) {
 	if d.paused {
 		return 0
 	}
-	for _, r := range d.upcoming.all() {
-		if n == most || r.Due.At.Sub(now) > span {
-			break
-		}
-		if !r.Filtered {
-			n++
-		}
-	}
-	return n
+	return most
 }

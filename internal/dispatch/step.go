@@ -14,12 +14,13 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 	}
 	clear(d.out)
 	d.out, d.sends, d.now = d.out[:0], false, now.Own
+	d.runs(now.Own)
 	moved := d.align(now)
 	if e.Kind != Ended { // the guard sees its outcome first
 		moved = d.judge(now.Own, e.Seen) || moved
 	}
 	d.handle(now, e)
-	if e.Kind != Look && e.Kind != Written {
+	if e.Kind != Poll && e.Kind != Written {
 		d.assign(now.Own)
 	}
 	fired := moved || d.stirs(e, now.Own)
@@ -31,13 +32,17 @@ func (d *Dispatcher) Step(now Clock, e Event) []Action {
 		d.do(Action{Kind: Rejoined, Why: Stopped, Lag: d.lag})
 		d.lag = 0
 	}
+	if d.sated && d.upcoming.n <= aheadRows/2 {
+		d.sated = false
+		d.do(Action{Kind: ReadOn})
+	}
 	at := d.end(now, d.next(), fired)
 	if early := d.wakes; !fired && early.After(now.Own) && (at.IsZero() || early.Before(at)) {
 		at = early // the retry of a closed loop is not put off by the end of each request
 	}
 	d.wakes = at
 	d.settle()
-	if !d.sends { // the caller writes first, and then asks by Look for the next message to build
+	if !d.sends { // the caller writes first, and then asks by Poll for the next message to build
 		d.build(now.Own)
 	}
 	d.do(Action{Kind: WakeAt, At: at})
@@ -62,19 +67,23 @@ const keptActions = 1 << 12
 // handle applies an event.
 func (d *Dispatcher) handle(now Clock, e Event) {
 	switch e.Kind {
-	case Tick, Look:
+	case Tick, Poll:
 	case LoopBegun:
-		d.beginLoop(e.Plan, now, e.Period, e.Salt)
+		d.offPlan = d.offPlan && e.On // the reader may not know yet that the clock was set
+		d.beginLoop(e.Plan, e.At, now, e.Period, e.Salt)
 	case RowRead:
 		d.read(e.Loop, e.Row)
+		if d.offPlan { // the reader does not know yet: the row would stay before all those of the present instant
+			d.letGo()
+		}
 	case LoopRead:
 		e.Loop.read = true
 		d.unsettled = true
 	case FeedEnded:
 		d.feedEnded(e.Failed)
-	case Held:
-		d.rejoin(now.Own) // a standstill is detected before held hides it
-		d.held = now.Own
+	case ReaderHeld:
+		d.rejoin(now.Own) // a standstill is detected before heldUntil hides it
+		d.heldUntil = now.Own
 	case LetGo:
 		d.letGo()
 	case Built:
@@ -82,7 +91,10 @@ func (d *Dispatcher) handle(now Clock, e Event) {
 	case Written:
 		d.giveBack(e.Row)
 	case Refused:
-		d.refuse(e.Row, e.Message.Err, now.Own)
+		e.Row.Message.Err = e.Message.Err
+		d.refuse(e.Row, measure.Invalid, now.Own)
+	case Lacked:
+		d.refuse(e.Row, measure.Missed, now.Own)
 	case Ended:
 		d.ended(now.Own, e)
 	case BothEnded:
@@ -120,9 +132,9 @@ func (d *Dispatcher) assign(now time.Time) {
 		}
 		d.free--
 		d.flying++
-		r.state = flying
+		d.to(r, flying)
 		d.uncount(r)
-		d.tellCrowd(now, false)
+		d.reportCrowd(now, false)
 		d.do(Action{Kind: Send, Row: r})
 		d.sends = true
 	}
@@ -136,15 +148,14 @@ func (d *Dispatcher) first(now time.Time) *Row {
 	return d.firstOpen(now)
 }
 
-// refuse drops a row whose message could not be written. Nothing was sent, and its lane is free.
-func (d *Dispatcher) refuse(r *Row, err error, now time.Time) {
+// refuse drops a row that a lane was to send and that could not be written. Nothing was sent, and the lane is free.
+func (d *Dispatcher) refuse(r *Row, reason measure.DropReason, now time.Time) {
 	d.flying--
 	d.Slots.taken--
-	r.Message.Err = err
-	d.dropTurn(r, measure.Invalid, now)
+	d.dropTurn(r, reason, now)
 	d.free++
 	if d.closed != nil {
-		d.rest(now)
+		d.pauseLane(now.Add(connectPause))
 	}
 }
 
@@ -161,14 +172,14 @@ func (d *Dispatcher) ended(now time.Time, e Event) {
 	}
 	well := o == measure.OK || o == measure.Cancelled // a user may go on after either
 	if d.History && r.session != nil && well {
-		r.session.keep(r.turn, e.Text)
+		r.session.storeAnswer(r.turn, e.Text)
 	}
 	if r.session != nil {
-		r.loop.hear(r, e)
+		r.loop.updateAffinity(r, e)
 	}
 	d.flying--
 	d.Slots.taken--
-	r.state = gone
+	d.to(r, gone)
 	d.endTrial(r, true)
 	d.account(r, e)
 	d.detach(r)
@@ -178,7 +189,11 @@ func (d *Dispatcher) ended(now time.Time, e Event) {
 	switch {
 	case !well:
 		d.sideEnded(r, time.Time{})
-		d.endTurn(r, measure.SessionFailed, now)
+		over := measure.SessionFailed
+		if o == measure.Aborted { // replayd's own doing, as is what follows from it
+			over = measure.Missed
+		}
+		d.endTurn(r, over, now)
 	case d.Coupled && r.turn != nil:
 		r.turn.coupled = true
 		d.sideEnded(r, e.At)
@@ -186,7 +201,7 @@ func (d *Dispatcher) ended(now time.Time, e Event) {
 		d.endTurn(r, "", now)
 	}
 	d.free++
-	if d.closed != nil && (o == measure.ConnectFailed || o == measure.TimeoutConnect) {
-		d.rest(now)
+	if d.closed != nil {
+		d.slowDown(e, now)
 	}
 }

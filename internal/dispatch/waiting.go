@@ -30,12 +30,13 @@ func (d *Dispatcher) crowds(now time.Time) bool {
 	if d.HoldReader || !d.Waiting.full() {
 		return false
 	}
-	d.tellCrowd(now, true)
+	d.reportCrowd(now, true)
 	return true
 }
 
-// tellCrowd reports the first drop at the limit, and the end of such drops: the first request sent a minute after the last of them.
-func (d *Dispatcher) tellCrowd(now time.Time, dropped bool) {
+// reportCrowd reports the first drop at the limit, and the end of such drops: the first request sent a minute after
+// the last of them.
+func (d *Dispatcher) reportCrowd(now time.Time, dropped bool) {
 	if s, turned := d.crowded.Turn(now, dropped); turned {
 		d.do(Action{Kind: Crowded, On: dropped, Spell: s})
 	}

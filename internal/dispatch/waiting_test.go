@@ -104,7 +104,7 @@ func TestReaderThatIsHeldBack(t *testing.T) {
 	step(20, Event{Kind: Tick})
 	want(t, "two wait", w.Bytes(), int64(12))
 	want(t, "the next may be read", room(20, 30), Crowd)
-	step(7000, Event{Kind: Held})
+	step(7000, Event{Kind: ReaderHeld})
 	want(t, "the second is sent", step(7000, Event{Kind: Ended, Row: rows[0], Outcome: measure.OK, At: at(7000)})[Send], 1)
 	want(t, "there is room", room(7000, 30), Free)
 	late := planned(3, 30, "", 0)

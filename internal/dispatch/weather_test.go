@@ -47,15 +47,15 @@ func (w *weather) change(q *queue, now time.Time) {
 
 // judge returns an error if the taken or waiting rows violate the guard or the budget.
 func (w *weather) judge(q *queue, taken []*Row, now time.Time) error {
-	if q.Breaker.State() == limits.Open && q.waiting.len() > 0 {
-		return fmt.Errorf("%d wait while %s", q.waiting.len(), q.Breaker.Words(now))
+	if q.Breaker.State() == limits.Open && q.waiting.n > 0 {
+		return fmt.Errorf("%d wait while %s", q.waiting.n, q.Breaker.Words(now))
 	}
 	return w.judgeClosed(q, taken, now)
 }
 
 // judgeClosed is judge for a closed plan, whose rows may wait while the guard is open.
 func (w *weather) judgeClosed(q *queue, taken []*Row, now time.Time) error {
-	for _, it := range slices.Concat(q.waiting.items[q.waiting.head:], taken) {
+	for _, it := range slices.Concat(q.waiting.rows(), taken) {
 		if _, known := w.let[it.Due.Number]; it.trial && !known {
 			w.let[it.Due.Number] = now
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"replayd/internal/file"
 	"replayd/internal/result"
 )
 
@@ -44,15 +45,12 @@ type Artifacts struct {
 // that a directory holds the files of only one run or one sweep. Other files stay.
 func OpenArtifacts(dir string, now time.Time) (Artifacts, error) {
 	a := Artifacts{Dir: dir}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := file.MkdirAll(dir); err != nil {
 		return a, fmt.Errorf("artifact directory: %w", err)
 	}
-	probe, err := os.CreateTemp(dir, ".replayd-*")
+	err := file.Writable(dir)
 	if err != nil {
 		return a, fmt.Errorf("artifact directory: %s: want to write there: %w", dir, err)
-	}
-	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
-		return a, fmt.Errorf("artifact directory: %w", err)
 	}
 	if a.Moved, err = moveBefore(dir, now); err != nil {
 		return a, fmt.Errorf("artifact directory: files of an earlier run: %w", err)
@@ -87,7 +85,7 @@ var sweepFolder = regexp.MustCompile(`^concurrency-[1-9][0-9]*$`)
 // leftBehind lists the files of an earlier run in a directory, and the folders of an earlier sweep.
 func leftBehind(dir string) (names []string, err error) {
 	for _, name := range ours {
-		info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(name)))
+		info, err := os.Lstat(filepath.Join(dir, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -119,7 +117,7 @@ func moveBefore(dir string, now time.Time) (to string, err error) {
 				return "", err
 			}
 		}
-		if err := move(filepath.Join(dir, filepath.FromSlash(name)), filepath.Join(to, filepath.FromSlash(name))); err != nil {
+		if err := move(filepath.Join(dir, name), filepath.Join(to, name)); err != nil {
 			return to, err
 		}
 	}
@@ -128,7 +126,7 @@ func moveBefore(dir string, now time.Time) (to string, err error) {
 
 // move moves a file or folder and creates the folder that it moves to.
 func move(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := file.MkdirAll(filepath.Dir(to)); err != nil {
 		return err
 	}
 	return os.Rename(from, to)
@@ -136,7 +134,7 @@ func move(from, to string) error {
 
 // beforeDir creates a directory with an unused name.
 func beforeDir(dir string, now time.Time) (string, error) {
-	if err := os.MkdirAll(filepath.Join(dir, result.BeforeName), 0o755); err != nil {
+	if err := file.MkdirAll(filepath.Join(dir, result.BeforeName)); err != nil {
 		return "", err
 	}
 	name := now.UTC().Format("20060102T150405Z")
@@ -145,7 +143,7 @@ func beforeDir(dir string, now time.Time) (string, error) {
 		if i > 1 {
 			path += "-" + strconv.Itoa(i)
 		}
-		err := os.Mkdir(path, 0o755)
+		err := os.Mkdir(path, file.FolderMode)
 		if err == nil || !errors.Is(err, fs.ErrExist) {
 			return path, err
 		}
@@ -156,18 +154,9 @@ func beforeDir(dir string, now time.Time) (string, error) {
 func (a Artifacts) Path(name string) string { return filepath.Join(a.Dir, name) }
 
 // Write writes a file of the directory completely or not at all: under a temporary name first.
-func (a Artifacts) Write(name string, write func(*os.File) error) (err error) {
-	f, err := os.CreateTemp(a.Dir, "."+name+"-*")
-	if err != nil {
+func (a Artifacts) Write(name string, write func(*os.File) error) error {
+	if err := file.ReplaceLink(a.Path(name), write); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("%s: %w", name, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
-	if err := errors.Join(write(f), f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), a.Path(name))
+	return nil
 }

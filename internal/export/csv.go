@@ -56,7 +56,7 @@ func byTag(f result.Statistics) []result.Metric {
 func columnNames(percentiles []float64) []string {
 	names := []string{"avg", "min", "max"}
 	for _, p := range percentiles {
-		names = append(names, percentileName(p))
+		names = append(names, result.PercentileName(p))
 	}
 	return append(names, "std")
 }
@@ -115,29 +115,35 @@ func WriteSlicesJSON(w io.Writer, r result.Run) error {
 	all := r.Slices()
 	list := make([]object, len(all))
 	for i, s := range all {
-		o := object{{"timeslice_index", s.Index}, {"start_ns", s.Start}, {"end_ns", s.End}, {"is_complete", s.Complete}}
+		o := object{"timeslice_index", s.Index, "start_ns", s.Start, "end_ns", s.End, "is_complete", s.Complete}
 		for _, m := range s.Figures.Metrics {
-			o.add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
+			o.Add(m.Tag, statsObject(m, percentilesOf(r.Settings)))
 		}
 		list[i] = o
 	}
-	o := object{{"timeslices", list}, {"slice_duration", r.Settings.Slice.Seconds()}}
-	if r.Ledger != nil {
-		o.add("ledger", r.Ledger)
-	}
+	o := object{"timeslices", list, "slice_duration", r.Settings.Slice.Seconds()}
+	o.AddKnown(r.Ledger != nil, "ledger", r.Ledger)
 	if t, ok := NewTrend(all); ok {
-		o.add("trend", trendObject(t))
+		o.Add("trend", trendObject(t))
 	}
-	o.add("input_config", result.ConfigOf(r.Settings))
+	o.Add("input_config", result.ConfigOf(r.Settings))
 	return writeJSON(w, o)
 }
 
 func trendObject(t Trend) object {
-	o := object{{"metric", t.Metric}, {"min", t.Least}, {"max", t.Most}, {"variation_percent", t.Variation()}, {"first", t.First}, {"last", t.Last}}
-	o.add("output_token_throughput_min", t.Rates[0])
-	o.add("output_token_throughput_max", t.Rates[1])
-	warm := object{{"test", "Mann-Whitney U, one-sided"}, {"detected", t.WarmUp.Detected()}, {"u", t.WarmUp.U}, {"first", t.WarmUp.First}, {"others", t.WarmUp.Others}}
-	o.add("warm_up", append(warm, object{{"p", t.WarmUp.P}, {"cliffs_delta", t.WarmUp.Delta}}...))
-	o.add("degradation", object{{"test", "Mann-Kendall"}, {"detected", t.Drift.Detected() > 0}, {"s", t.Drift.S}, {"slices", t.Drift.N}, {"tau", t.Drift.Tau}, {"p", t.Drift.P}})
+	o := object{
+		"metric", t.Metric, "min", t.Least, "max", t.Most, "variation_percent", t.Variation(),
+		"first", t.First, "last", t.Last,
+	}
+	o.Add("output_token_throughput_min", t.Rates[0])
+	o.Add("output_token_throughput_max", t.Rates[1])
+	o.Add("warm_up", object{
+		"test", "Mann-Whitney U, one-sided", "detected", t.WarmUp.Detected(), "u", t.WarmUp.U, "first", t.WarmUp.First,
+		"others", t.WarmUp.Others, "p", t.WarmUp.P, "cliffs_delta", t.WarmUp.Delta,
+	})
+	o.Add("degradation", object{
+		"test", "Mann-Kendall", "detected", t.Drift.Detected() > 0, "s", t.Drift.S, "slices", t.Drift.N, "tau", t.Drift.Tau,
+		"p", t.Drift.P,
+	})
 	return o
 }

@@ -16,7 +16,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 // writers lists all files and tables of a run.
@@ -33,7 +33,7 @@ var writers = []struct {
 	{"table_aiperf_80.txt", func(w io.Writer, r result.Run) error { return WriteAIPerfTable(w, r, 80) }},
 	{"table_vllm.txt", WriteVLLMTable},
 	{"table_slices.txt", WriteSlices},
-	{"table_beside.txt", func(w io.Writer, r result.Run) error { return WriteBeside(w, r, 0) }},
+	{"table_beside.txt", func(w io.Writer, r result.Run) error { return WriteServerSeries(w, r, 0) }},
 }
 
 func TestFiles(t *testing.T) {

@@ -2,6 +2,8 @@ package export
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"replayd/internal/measure"
@@ -9,11 +11,8 @@ import (
 	"replayd/internal/result"
 )
 
-// mostReasons is the most reasons in one line.
-const mostReasons = 3
-
-// refused reports whether the server refused a request with HTTP 4xx.
-func refused(o measure.Outcome) bool { return o == measure.HTTP4xx || o == measure.HTTP429 }
+// maxReasons is the most reasons in one line.
+const maxReasons = 3
 
 // successLine says in one line how the requests ended, and why some failed. Requests that the workload cancelled are
 // neither ok nor failed, and not part of the success rate.
@@ -21,7 +20,7 @@ func successLine(r result.Run, f result.Statistics) string {
 	rows := r.Measured()
 	turnedAway := 0
 	for _, row := range rows {
-		if refused(row.Outcome) {
+		if row.Outcome == measure.HTTP4xx || row.Outcome == measure.HTTP429 {
 			turnedAway++
 		}
 	}
@@ -41,17 +40,13 @@ func successLine(r result.Run, f result.Statistics) string {
 		add(int(l.Filtered), "filtered")
 	}
 	line := fmt.Sprintf("Success Rate: %s (%s", share(f.OK, f.OK+f.Failed), strings.Join(counts, ", "))
-	why := result.Reasons(rows)
-	for i, one := range why {
-		if i == mostReasons {
-			line += fmt.Sprintf("; %d other reasons", len(why)-mostReasons)
-			break
-		}
-		between := "; "
-		if i == 0 {
-			between = ": "
-		}
+	why, between := result.Reasons(rows), ": "
+	for _, one := range why[:min(len(why), maxReasons)] {
 		line += between + one.String()
+		between = "; "
+	}
+	if more := len(why) - maxReasons; more > 0 {
+		line += fmt.Sprintf("; %d other reasons", more)
 	}
 	return line + ")"
 }
@@ -63,13 +58,80 @@ func plannedLines(r result.Run) []string {
 	}
 	l := *r.Ledger
 	ofExpected, ofEligible := result.AttainmentTexts(l)
-	for _, more := range []string{result.DroppedText(l), result.UnfinishedText(l)} {
-		if more != "" {
-			ofExpected += ", " + more
-		}
-	}
 	return []string{
-		fmt.Sprintf("Attainment: %s (%s)", share(int(l.Good), int(l.Expected)), ofExpected),
+		fmt.Sprintf("Attainment: %s (%s%s)", share(int(l.Good), int(l.Expected)), ofExpected, result.MissingText(l)),
 		fmt.Sprintf("Service Attainment: %s (%s)", share(int(l.Good), int(l.Eligible)), ofEligible),
 	}
+}
+
+// namedLines returns texts behind their names.
+func namedLines(named [][2]string) (lines []string) {
+	for _, l := range named {
+		lines = append(lines, strings.ToUpper(l[0][:1])+l[0][1:]+": "+l[1])
+	}
+	return lines
+}
+
+// footer has the lines below the figures of both layouts.
+func footer(r result.Run, f result.Statistics) []string {
+	lines := []string{successLine(r, f)}
+	if !r.Settings.Streamed {
+		lines = append(lines, "Time to First Token, Inter Token Latency: N/A (the answers were not streamed; --streaming asks for streams)")
+	}
+	if line := goodputLine(r.Settings, f); line != "" {
+		lines = append(lines, line)
+	}
+	lines = append(lines, plannedLines(r)...)
+	lines = append(lines, namedLines(r.Lengths().Lines())...)
+	lines = append(lines, "Prefix Cache: "+r.Cache.String())
+	if warm := r.Cache.Warm(); warm != "" {
+		lines = append(lines, "Warm: "+warm)
+	}
+	lines = append(lines, namedLines(r.Reading.Lines())...)
+	perGPU := "N/A (how many GPUs there are is not known)"
+	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
+		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
+	}
+	lines = append(lines, "Output Token Throughput Per GPU: "+perGPU)
+	for _, p := range r.Partial {
+		lines = append(lines, "Incomplete: "+p)
+	}
+	return lines
+}
+
+func goodputLine(s result.Settings, f result.Statistics) string {
+	good, ok := f.Metric("good_request_count")
+	if !ok {
+		return ""
+	}
+	bounds := make([]string, len(s.SLO))
+	for i, b := range s.SLO { // in AIPerf's spelling
+		bounds[i] = b.Quantity.Tag() + ":" + strconv.FormatFloat(b.Limit, 'f', -1, 64)
+	}
+	judged := f.OK + f.Failed
+	sent := "requests sent"
+	if f.Cancelled > 0 {
+		sent += " and not cancelled"
+	}
+	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", number.Whole(int(good.Value)), number.Whole(judged), sent,
+		share(int(good.Value), judged), strings.Join(bounds, " "))
+}
+
+// share formats a share in percent with two decimals, rounded down, because less than all must not look like all.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "N/A"
+	}
+	if part == whole {
+		return "100%"
+	}
+	return fmt.Sprintf("%.2f%%", float64(part*10_000/whole)/100)
+}
+
+// grouped formats a number with two decimals and thousands separators, and NaN or an infinity as N/A.
+func grouped(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "N/A"
+	}
+	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
 }

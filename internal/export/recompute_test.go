@@ -17,7 +17,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 const ms = time.Millisecond
@@ -102,13 +102,17 @@ func random(r *rand.Rand) result.Run {
 		at += int64(r.ExpFloat64() * 2e7)
 		due := time.Unix(0, at)
 		m := measure.Request{
-			ID: "w/0/x", Outcome: measure.OK, InputTokens: r.IntN(5000),
+			ID: "w/0/x", Outcome: measure.OK, InputTokens: r.IntN(5000), OutputTokens: r.IntN(40),
 			Timeline: measure.Timeline{Due: due, Ready: due, Lane: due, Write: due.Add(time.Duration(r.IntN(1e6)))},
 		}
 		for sum := time.Duration(r.IntN(1e9)); len(m.Timeline.Chunks) < 1+i%40; sum += time.Duration(r.IntN(4e7)) {
 			m.Timeline.Chunks = append(m.Timeline.Chunks, sum)
 		}
 		m.Usage.Output = len(m.Timeline.Chunks) + r.IntN(3)
+		m.Usage.Source = measure.UsageCounted
+		if i%10 > 0 {
+			m.Usage.Source, m.Usage.Prompt = measure.UsageFinal, m.InputTokens+r.IntN(2)
+		}
 		m.Timeline.End = m.Timeline.Write.Add(time.Duration(r.IntN(3e9)))
 		switch r.IntN(20) {
 		case 0:
@@ -128,6 +132,9 @@ func TestRecomputeFindsWrongFigures(t *testing.T) {
 	run := resulttest.Run(t)
 	for _, c := range []struct{ file, figure string }{
 		{result.JSONName, `"p99": (\d)`},
+		{result.JSONName, `"other": (\d)`},
+		{result.JSONName, `"median_off_percent": -(\d)`},
+		{"table_aiperf.txt", `Prompts: .*\((\d)`},
 		{result.JSONName, `"std": \d+\.(\d)`},
 		{result.JSONName, `"count": (\d)`},
 		{CSVName, `Goodput \(requests/sec\),0\.6(\d)`},

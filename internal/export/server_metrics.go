@@ -32,10 +32,15 @@ func WriteServerMetrics(w io.Writer, r result.Run) error {
 		}
 		if len(series) > 0 {
 			first := groups[name][0]
-			metrics.add(name, object{{"type", first.Kind}, {"description", first.Help}, {"unit", orNull(first.Unit)}, {"series", series}})
+			metrics.Add(name, object{
+				"type", first.Kind, "description", first.Help, "unit", orNull(first.Unit), "series", series,
+			})
 		}
 	}
-	o := object{{"schema_version", "1.0"}, {"summary", sourceSummary(server)}, {"metrics", metrics}, {"input_config", result.ConfigOf(r.Settings)}}
+	o := object{
+		"schema_version", "1.0", "summary", sourceSummary(server), "metrics", metrics,
+		"input_config", result.ConfigOf(r.Settings),
+	}
 	return writeJSON(w, o)
 }
 
@@ -51,14 +56,14 @@ func seriesObject(b result.ServerSeries, percentiles []float64) (object, bool) {
 	if !ok {
 		return nil, false
 	}
-	o := object{{"endpoint_url", b.Source}}
-	if len(b.Labels) > 0 {
-		o.add("labels", b.Labels)
-	}
+	o := object{"endpoint_url", b.Source}
+	o.AddKnown(len(b.Labels) > 0, "labels", b.Labels)
 	if b.Kind == result.Gauge {
-		o.add("stats", append(object{{"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
+		o.Add("stats", append(object{"avg", f.Avg}, spreadObject(f.Of, percentiles)...))
 	} else {
-		o.add("stats", object{{"total", f.Total}, {"rate", f.Avg}, {"rate_min", f.Of.Min()}, {"rate_max", f.Of.Max()}, {"rate_std", f.Of.Std}})
+		o.Add("stats", object{
+			"total", f.Total, "rate", f.Avg, "rate_min", f.Of.Min(), "rate_max", f.Of.Max(), "rate_std", f.Of.Std,
+		})
 	}
 	return o, true
 }
@@ -75,23 +80,28 @@ func sourceSummary(rows []result.ServerSeries) object {
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	o := object{{"endpoints_configured", names}, {"endpoints_successful", names}}
+	o := object{"endpoints_configured", names, "endpoints_successful", names}
 	if len(instants) > 0 {
-		o.add("start_time", stamp(slices.Min(instants)))
-		o.add("end_time", stamp(slices.Max(instants)))
+		o.Add("start_time", stamp(slices.Min(instants)))
+		o.Add("end_time", stamp(slices.Max(instants)))
 	}
 	return o
+}
+
+// A gpu has the figures of a GPU in AIPerf's telemetry_data.
+type gpu struct {
+	Index    int    `json:"gpu_index"`
+	Name     string `json:"gpu_name"`
+	UUID     string `json:"gpu_uuid"`
+	Hostname any    `json:"hostname"`
+	Metrics  object `json:"metrics"`
 }
 
 // telemetry returns AIPerf's telemetry_data: the figures of each series by source and GPU, a counter as its rate. It
 // returns nil without GPUs.
 func telemetry(rows []result.ServerSeries) object {
-	type gpu struct {
-		uuid          string
-		head, metrics object
-	}
 	var read []result.ServerSeries
-	endpoints := map[string]map[string]*gpu{}
+	endpoints := map[string]map[string]map[string]*gpu{}
 	for _, b := range rows {
 		f, ok := b.Statistics()
 		if !b.GPU || !ok {
@@ -99,43 +109,32 @@ func telemetry(rows []result.ServerSeries) object {
 		}
 		read = append(read, b)
 		if endpoints[b.Source] == nil {
-			endpoints[b.Source] = map[string]*gpu{}
+			endpoints[b.Source] = map[string]map[string]*gpu{"gpus": {}}
 		}
-		key := "gpu_" + b.Labels["gpu"]
-		g := endpoints[b.Source][key]
-		if g != nil && g.uuid != b.Labels["uuid"] { // a GPU of another host with the same number
+		gpus, key := endpoints[b.Source]["gpus"], "gpu_"+b.Labels["gpu"]
+		if g := gpus[key]; g != nil && g.UUID != b.Labels["uuid"] { // a GPU of another host with the same number
 			key += "_" + b.Labels["uuid"]
-			g = endpoints[b.Source][key]
 		}
-		if g == nil {
+		if gpus[key] == nil {
 			index, _ := strconv.Atoi(b.Labels["gpu"])
-			g = &gpu{uuid: b.Labels["uuid"], head: object{{"gpu_index", index}, {"gpu_name", b.Labels["model_name"]}, {"gpu_uuid", b.Labels["uuid"]}, {"hostname", orNull(b.Labels["hostname"])}}}
-			endpoints[b.Source][key] = g
+			gpus[key] = &gpu{index, b.Labels["model_name"], b.Labels["uuid"], orNull(b.Labels["hostname"]), nil}
 		}
 		unit, percentiles := b.Unit, usual
 		if b.Kind == result.Counter {
 			unit, percentiles = unit+"/sec", nil
 		}
-		g.metrics.add(b.Name, append(object{{"unit", unit}, {"avg", f.Avg}}, spreadObject(f.Of, percentiles)...))
+		gpus[key].Metrics.Add(b.Name, append(object{"unit", unit, "avg", f.Avg}, spreadObject(f.Of, percentiles)...))
 	}
 	if len(endpoints) == 0 {
 		return nil
 	}
-	list := map[string]object{}
-	for source, gpus := range endpoints {
-		all := map[string]object{}
-		for key, g := range gpus {
-			all[key] = append(g.head, member{"metrics", g.metrics})
-		}
-		list[source] = object{{"gpus", all}}
-	}
-	return object{{"summary", sourceSummary(read)}, {"endpoints", list}}
+	return object{"summary", sourceSummary(read), "endpoints", endpoints}
 }
 
-// WriteBeside prints what the server and the GPUs said of themselves, a line a series: a counter's rate per second with the least
-// and the greatest between two readings, a gauge's mean, least and greatest value, the mean of a histogram. Names are without
-// replayd's prefix, and of the labels those stand there that tell series apart.
-func WriteBeside(w io.Writer, r result.Run, width int) error {
+// WriteServerSeries prints the series of the server and the GPUs, a line each: a counter's rate per
+// second with the least and the greatest between two readings, a gauge's mean, least and greatest value, the mean of
+// a histogram. Names are without replayd's prefix, and of the labels those stand there that tell series apart.
+func WriteServerSeries(w io.Writer, r result.Run, width int) error {
 	rows := slices.Clone(r.ServerSeries)
 	slices.SortStableFunc(rows, func(a, b result.ServerSeries) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))

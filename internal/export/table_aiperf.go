@@ -3,21 +3,15 @@ package export
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
-	"replayd/internal/number"
 	"replayd/internal/result"
 	"replayd/internal/terminal"
 )
 
 // consoleTags lists the rows of AIPerf's table that follow the rows of quantities, in AIPerf's order.
 var consoleTags = []string{"output_token_throughput", "request_throughput", "request_count", "goodput"}
-
-// streamedTags lists the metrics of streamed answers. Without streaming they are printed as not available.
-var streamedTags = []string{"time_to_first_token", "time_to_second_token", "inter_token_latency", "output_token_throughput_per_user"}
 
 // longName is the longest name of a metric that has its unit on
 // the same line. For a longer name the unit goes on the next line.
@@ -32,7 +26,7 @@ func WriteAIPerfTable(w io.Writer, r result.Run, width int) error {
 	columns, cells := aiperfCells(f, r.Settings)
 	title := "replayd | LLM Metrics"
 	if r.Settings.Model != "" {
-		title += " | " + r.Settings.Model
+		title += " | " + terminal.Name(r.Settings.Model)
 	}
 	out := &strings.Builder{}
 	writeBox(out, title, columns, cells, width, "std", "min", "p90", "max")
@@ -64,10 +58,9 @@ func aiperfCells(f result.Statistics, s result.Settings) (columns []string, rows
 			rows = append(rows, append([]string{unit}, make([]string, len(cells)-1)...))
 		}
 	}
-	for _, q := range result.Quantities {
-		m, ok := f.Metric(q.Tag())
-		if !q.Extra && (ok || !s.Streamed && slices.Contains(streamedTags, q.Tag())) {
-			row(q.Name, string(q.Unit()), m)
+	for _, q := range result.Tabled {
+		if m, ok := f.Metric(q.Tag()); ok || !s.Streamed && q.Streamed() { // without streaming it is not available
+			row(q.Title(), string(q.Unit()), m)
 		}
 	}
 	for _, tag := range consoleTags {
@@ -76,17 +69,6 @@ func aiperfCells(f result.Statistics, s result.Settings) (columns []string, rows
 		}
 	}
 	return append([]string{"Metric"}, columnNames(percentiles)...), rows
-}
-
-// percentileName returns the name of a column or field: p99, p99.9.
-func percentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
-
-// grouped formats a number with two decimals and thousands separators, and NaN or an infinity as N/A.
-func grouped(v float64) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "N/A"
-	}
-	return strings.Replace(number.Grouped(v, 2), "−", "-", 1)
 }
 
 // writeBox draws a table. All columns are aligned to the right. While the box is wider than width, the next of the spare columns is left
@@ -125,57 +107,4 @@ func boxWidth(columns []int) int {
 		sum += n + 3
 	}
 	return sum
-}
-
-// footer is what both layouts say below their figures.
-func footer(r result.Run, f result.Statistics) []string {
-	lines := []string{successLine(r, f)}
-	if !r.Settings.Streamed {
-		lines = append(lines, "Time to First Token, Inter Token Latency: N/A (the answers were not streamed; --streaming asks for streams)")
-	}
-	if line := goodputLine(r.Settings, f); line != "" {
-		lines = append(lines, line)
-	}
-	lines = append(lines, plannedLines(r)...)
-	lines = append(lines, "Prefix Cache: "+r.Cache.String())
-	if warm := r.Cache.Warm(); warm != "" {
-		lines = append(lines, "Warm: "+warm)
-	}
-	perGPU := "N/A (how many GPUs there are is not known)"
-	if m, ok := f.Metric("output_token_throughput_per_gpu"); ok {
-		perGPU = fmt.Sprintf("%s tokens/sec (%d GPUs)", grouped(m.Value), r.Settings.GPUs)
-	}
-	lines = append(lines, "Output Token Throughput Per GPU: "+perGPU)
-	for _, p := range r.Partial {
-		lines = append(lines, "Incomplete: "+p)
-	}
-	return lines
-}
-
-func goodputLine(s result.Settings, f result.Statistics) string {
-	good, ok := f.Metric("good_request_count")
-	if !ok {
-		return ""
-	}
-	bounds := make([]string, len(s.SLO))
-	for i, b := range s.SLO { // in AIPerf's spelling
-		bounds[i] = b.Quantity.Tag() + ":" + strconv.FormatFloat(b.Limit, 'f', -1, 64)
-	}
-	judged := f.OK + f.Failed
-	sent := "requests sent"
-	if f.Cancelled > 0 {
-		sent += " and not cancelled"
-	}
-	return fmt.Sprintf("Goodput: %s of %s %s (%s) kept %s", number.Whole(int(good.Value)), number.Whole(judged), sent, share(int(good.Value), judged), strings.Join(bounds, " "))
-}
-
-// share formats a share in percent with two decimals, rounded down, because less than all must not look like all.
-func share(part, whole int) string {
-	if whole == 0 {
-		return "N/A"
-	}
-	if part == whole {
-		return "100%"
-	}
-	return fmt.Sprintf("%.2f%%", float64(part*10_000/whole)/100)
 }

@@ -1,11 +1,9 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 
 	"replayd/internal/result"
@@ -23,14 +21,8 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 	seconds := float64(f.Last-f.First) / 1e9
 	out := &strings.Builder{}
 	line := func(name string, value any) { fmt.Fprintf(out, "%-40s %-10v\n", name, value) }
-	number := func(name string, v float64) {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			line(name, "N/A")
-			return
-		}
-		line(name, strconv.FormatFloat(v, 'f', 2, 64))
-	}
-	fmt.Fprintln(out, centred(" Serving Benchmark Result ", '='))
+	number := func(name string, v float64) { line(name, cmp.Or(decimals(v), "N/A")) }
+	fmt.Fprintln(out, centered(" Serving Benchmark Result ", '='))
 	line("Successful requests:", f.OK)
 	number("Benchmark duration (s):", seconds)
 	line("Total input tokens:", int(input))
@@ -42,13 +34,7 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 	number("Output token throughput (tok/s):", output/seconds)
 	number("Total Token throughput (tok/s):", (input+output)/seconds)
 
-	percentiles := []float64{25, 50, 75, 99}
-	for _, p := range r.Settings.Percentiles {
-		if !slices.Contains(percentiles, p) {
-			percentiles = append(percentiles, p)
-		}
-	}
-	slices.Sort(percentiles)
+	percentiles := result.Percentiles([]float64{25, 50, 75, 99}, r.Settings.Percentiles)
 	for _, q := range []struct{ tag, name, title string }{
 		{"time_to_first_token", "TTFT", "Time to First Token"},
 		{"inter_token_latency", "TPOT", "Time per Output Token (excl. 1st token)"},
@@ -56,12 +42,12 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 		{"request_latency", "E2EL", "End-to-end Latency"},
 	} {
 		m, _ := f.Metric(q.tag)
-		fmt.Fprintln(out, centred(q.title, '-'))
+		fmt.Fprintln(out, centered(q.title, '-'))
 		number(fmt.Sprintf("Mean %s (ms):", q.name), m.Avg())
 		number(fmt.Sprintf("Median %s (ms):", q.name), m.Of.Percentile(50))
 		number(fmt.Sprintf("Std %s (ms):", q.name), m.Std())
 		for _, p := range percentiles {
-			number(fmt.Sprintf("P%s %s (ms):", strconv.FormatFloat(p, 'f', -1, 64), q.name), m.Of.Percentile(p))
+			number(fmt.Sprintf("P%s %s (ms):", result.PercentileName(p)[1:], q.name), m.Of.Percentile(p))
 		}
 	}
 	fmt.Fprintln(out, strings.Repeat("=", vllmWidth))
@@ -74,8 +60,8 @@ func WriteVLLMTable(w io.Writer, r result.Run) error {
 
 const vllmWidth = 50
 
-// centred centers a heading within a rule. If the space is odd, the right side is longer.
-func centred(text string, rule rune) string {
+// centered centers a heading within a rule. If the space is odd, the right side is longer.
+func centered(text string, rule rune) string {
 	space := max(0, vllmWidth-terminal.Width(text))
 	return strings.Repeat(string(rule), space/2) + text + strings.Repeat(string(rule), space-space/2)
 }

@@ -8,7 +8,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 // sent returns an ok request of 4 tokens with a start and a latency in seconds.

@@ -13,29 +13,26 @@ import (
 	"replayd/internal/result"
 )
 
-// mostSheetRows is the most rows of an Excel sheet.
-const mostSheetRows = 1 << 20
+// maxSheetRows is the most rows of an Excel sheet.
+const maxSheetRows = 1 << 20
 
 // WriteXLSX writes a workbook with two sheets: the figures of a run, and a line for each request, including warm-up.
 // Requests beyond the row limit of a sheet are left out, and the first sheet says so.
 func WriteXLSX(w io.Writer, r result.Run) (err error) {
 	book := excelize.NewFile()
 	defer func() { err = errors.Join(err, book.Close()) }()
-	if err := book.SetSheetName(book.GetSheetName(0), "summary"); err != nil {
-		return err
-	}
-	if _, err := book.NewSheet("requests"); err != nil {
+	_, err = book.NewSheet("requests")
+	if err := errors.Join(err, book.SetSheetName(book.GetSheetName(0), "summary")); err != nil {
 		return err
 	}
 	rows, partial := r.Rows, slices.Clone(r.Partial)
-	if most := mostSheetRows - 1; len(rows) > most {
+	if most := maxSheetRows - 1; len(rows) > most {
 		partial = append(partial, fmt.Sprintf("the sheet of requests has the first %d of %d", most, len(rows)))
 		rows = rows[:most]
 	}
-	if err := writeSheet(book, "summary", summaryLines(r, partial)); err != nil {
-		return err
-	}
-	if err := writeSheet(book, "requests", requestLines(rows)); err != nil {
+	err = errors.Join(
+		writeSheet(book, "summary", summaryLines(r, partial)), writeSheet(book, "requests", requestLines(rows)))
+	if err != nil {
 		return err
 	}
 	return book.Write(w)
@@ -47,10 +44,8 @@ func writeSheet(book *excelize.File, name string, lines func(yield func([]any) b
 	if err != nil {
 		return err
 	}
-	if err := s.SetColWidth(1, 1, 36); err != nil {
-		return err
-	}
-	if err := s.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+	panes := excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}
+	if err := errors.Join(s.SetColWidth(1, 1, 36), s.SetPanes(&panes)); err != nil {
 		return err
 	}
 	at := 0
@@ -76,7 +71,7 @@ func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
 	percentiles := percentilesOf(r.Settings)
 	head := []any{"Metric", "Unit", "Count", "Average", "Minimum", "Maximum"}
 	for _, p := range percentiles {
-		head = append(head, percentileName(p))
+		head = append(head, result.PercentileName(p))
 	}
 	lines := [][]any{append(head, "Std")}
 	for _, m := range f.Metrics {
@@ -91,7 +86,7 @@ func summaryLines(r result.Run, partial []string) func(yield func([]any) bool) {
 		lines = append(lines, line)
 	}
 	lines = append(lines, []any{}, []any{successLine(r, f)})
-	for _, text := range plannedLines(r) {
+	for _, text := range slices.Concat(plannedLines(r), namedLines(r.Lengths().Lines()), namedLines(r.Reading.Lines())) {
 		lines = append(lines, []any{text})
 	}
 	for _, p := range partial {
@@ -105,7 +100,8 @@ func requestLines(rows []result.Row) func(yield func([]any) bool) {
 		head := []any{
 			"x_request_id", "conversation_id", "session_num", "turn_index", "phase", "outcome", "status",
 			"start (UTC)", "start_ns", "due_ns", "lateness (ms)",
-			"time_to_first_token (ms)", "inter_token_latency (ms)", "request_latency (ms)", "input_sequence_length", "output_sequence_length", "error",
+			"time_to_first_token (ms)", "inter_token_latency (ms)", "request_latency (ms)",
+			"requested_isl", "input_sequence_length", "requested_osl", "output_sequence_length", "error",
 		}
 		if !yield(head) {
 			return
@@ -118,7 +114,8 @@ func requestLines(rows []result.Row) func(yield func([]any) bool) {
 			line := []any{
 				r.ID, r.Conversation, r.Session, r.Turn, r.Phase.String(), string(r.Outcome), known(r.Status),
 				start, nanoseconds(r.Start), nanoseconds(r.Due), cell(r.Lateness),
-				cell(r.TTFT), cell(r.ITL), cell(r.Latency), known(r.Input), known(r.Output), r.Error,
+				cell(r.TTFT), cell(r.ITL), cell(r.Latency),
+				known(r.Prompt.Asked), known(r.Input), known(r.Answer.Asked), known(r.Output), r.Error,
 			}
 			if !yield(line) {
 				return

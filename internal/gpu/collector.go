@@ -9,11 +9,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/internal/bounded"
+	"replayd/internal/scrape"
 )
 
 const (
-	namespace  = "replayd_gpu_"
-	keptErrors = 500 // removed sources whose error counts are kept, so that the counter of a returning source continues
+	namespace = "replayd_gpu_"
+	keptIdle  = 500 // removed sources of which something is kept, so that the counter of a returning source continues
 )
 
 // The labels of a source and of a device. For a whole GPU the MIG labels are empty.
@@ -28,18 +31,6 @@ var (
 	descErrors     = sourceDesc("scrape_errors_total", "Readings of the source that failed.")
 	descDuplicates = sourceDesc("duplicate_devices", "GPUs and MIG instances of the source that are left out, since another source of the target shows them.")
 	descAge        = sourceDesc("age_seconds", "Time since the latest successful reading of the source.")
-
-	fieldDescs = func() map[*Field]*prometheus.Desc {
-		descs := map[*Field]*prometheus.Desc{}
-		for _, f := range fields {
-			names := deviceLabels
-			if f.Kind == Bits || f.Reason != "" {
-				names = slices.Concat(deviceLabels, []string{"reason"})
-			}
-			descs[f] = prometheus.NewDesc(namespace+f.Name, f.Help, names, nil)
-		}
-		return descs
-	}()
 )
 
 func sourceDesc(name, help string) *prometheus.Desc {
@@ -49,10 +40,49 @@ func sourceDesc(name, help string) *prometheus.Desc {
 // A Collector exports the metrics of all targets' GPUs. They are prepared when a source is read, so a scrape of replayd
 // does not wait for a source.
 type Collector struct {
+	Overflow *bounded.Overflow // devices without a place; set before the first watch
+
 	mu      sync.Mutex
 	watches []*Watch // exported watches, by preference for duplicate devices
-	errors  map[origin]int64
-	idle    []origin // origins with errors and without a watch, longest idle first
+	origins map[origin]*kept
+	idle    []origin // origins without a watch, longest idle first
+}
+
+// kept is what a source that returns goes on with.
+type kept struct {
+	errors  int64
+	devices *bounded.Set[struct{}] // on the page
+}
+
+// Bounds of the devices of one source over the life of the process. Real ones change with the nodes of a cluster.
+const (
+	maxDevices   = maxSelected
+	forgetDevice = 24 * time.Hour
+)
+
+// of returns what is kept of an origin. The lock is held.
+func (c *Collector) of(o origin) *kept {
+	k := c.origins[o]
+	if k == nil {
+		k = &kept{devices: bounded.NewSet[struct{}](maxDevices, forgetDevice)}
+		c.origins[o] = k
+	}
+	return k
+}
+
+// place returns the devices that have a place on the page. The others are left out: a sum over them would fall and jump with each that comes
+// and goes.
+func (c *Collector) place(w *Watch, devices []Device) []Device {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	places, now := c.of(w.origin()).devices, time.Now()
+	n := len(devices)
+	devices = slices.DeleteFunc(devices, func(d Device) bool {
+		name := d.Index + "\x00" + d.UUID + "\x00" + d.Model + "\x00" + d.Hostname + "\x00" + d.Profile + "\x00" + d.Instance
+		return places.See(string(name), now) == nil
+	})
+	c.Overflow.Add(bounded.Device, n-len(devices))
+	return devices
 }
 
 // An origin identifies one source of a target. Two watches share an origin only while one replaces the other, or if
@@ -63,7 +93,7 @@ func (w *Watch) origin() origin { return origin{w.o.Target, w.o.Kind, w.o.Addres
 
 // NewCollector registers the GPUs' series with reg and panics if they are already registered.
 func NewCollector(reg prometheus.Registerer) *Collector {
-	c := &Collector{errors: map[origin]int64{}}
+	c := &Collector{origins: map[origin]*kept{}}
 	reg.MustRegister(c)
 	return c
 }
@@ -104,8 +134,8 @@ func (c *Collector) hide(w *Watch) {
 		return
 	}
 	c.idle = append(c.idle, o)
-	if len(c.idle) > keptErrors {
-		delete(c.errors, c.idle[0])
+	if len(c.idle) > keptIdle {
+		delete(c.origins, c.idle[0])
 		c.idle = c.idle[1:]
 	}
 }
@@ -114,7 +144,7 @@ func (c *Collector) hide(w *Watch) {
 func (c *Collector) failed(w *Watch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.errors[w.origin()]++
+	c.of(w.origin()).errors++
 }
 
 // Describe implements prometheus.Collector.
@@ -123,71 +153,87 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	for _, f := range fields {
-		ch <- fieldDescs[f]
+		ch <- f.family.Desc()
 	}
 }
 
-// Collect implements prometheus.Collector. A device that several sources of a target see is exported from one source
-// only: duplicate series would fail the whole scrape, and sums would count the device twice. The most detailed source
-// wins; its kind comes first in alphabetical order: dcgm_exporter, libdcgm, nvidia_smi.
+// Collect implements prometheus.Collector.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.shown() {
+		for _, m := range s.series {
+			ch <- m
+		}
+		if !s.again {
+			s.collect(ch)
+		}
+	}
+}
+
+// Values returns the latest reading of each source on /metrics.
+func (c *Collector) Values() (all []scrape.Values) {
+	for _, s := range c.shown() {
+		all = append(all, scrape.Values{Target: s.target, Up: s.up(), At: s.at, Series: s.series})
+	}
+	return all
+}
+
+// A shown has the exported series of a watch.
+type shown struct {
+	origin
+	state
+	watch   *Watch
+	errors  int64
+	series  []*scrape.Series
+	dropped int  // devices that another source shows
+	again   bool // a watch before it has the origin
+}
+
+// shown returns the exported series of each watch. A device that several sources of a target see is exported from one
+// source only: duplicate series would fail the whole scrape, and sums would count the device twice. The most detailed
+// source wins; its kind comes first in alphabetical order: dcgm_exporter, libdcgm, nvidia_smi.
+func (c *Collector) shown() (all []shown) {
 	type place struct {
 		target string
 		device identity
 	}
-	shown := map[place]origin{}
+	places := map[place]origin{}
 	sources := map[origin]bool{}
-	watches, errs := c.current()
-	for i, w := range watches {
-		o, s := w.origin(), w.now()
-		dropped := 0
-		for _, f := range s.figures {
-			p := place{o.target, f.device}
-			if first, twice := shown[p]; twice {
-				if first != o {
-					dropped++
-				}
-				continue
-			}
-			shown[p] = o
-			for _, m := range f.metrics {
-				ch <- m
-			}
-		}
-		if before := w.dropped.Swap(int64(dropped)); dropped > 0 && before == 0 {
-			w.o.Log.Warn("GPUs are ignored: another source of this target already exports them", "devices", dropped)
-		}
-		if !sources[o] {
-			sources[o] = true
-			s.collect(ch, o, dropped, errs[i])
-		}
-	}
-}
-
-// current returns the watches and the number of errors of each. Collect uses them without holding the lock, so a slow
-// client or log does not block a watch.
-func (c *Collector) current() ([]*Watch, []int64) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	errs := make([]int64, len(c.watches))
-	for i, w := range c.watches {
-		errs[i] = c.errors[w.origin()]
+	for _, w := range c.watches {
+		all = append(all, shown{origin: w.origin(), state: w.now(), watch: w, errors: c.of(w.origin()).errors})
 	}
-	return slices.Clone(c.watches), errs
+	c.mu.Unlock() // a slow log does not block a watch
+	for i := range all {
+		s := &all[i]
+		for _, f := range s.figures {
+			p := place{s.target, f.device}
+			if first, twice := places[p]; !twice {
+				places[p] = s.origin
+				s.series = append(s.series, f.series...)
+			} else if first != s.origin {
+				s.dropped++
+			}
+		}
+		if before := s.watch.dropped.Swap(int64(s.dropped)); s.dropped > 0 && before == 0 {
+			s.watch.o.Log.Warn("GPUs are ignored: another source of this target already exports them", "devices", s.dropped)
+		}
+		s.again, sources[s.origin] = sources[s.origin], true
+	}
+	return all
 }
 
-func (s *state) collect(ch chan<- prometheus.Metric, o origin, dropped int, errs int64) {
+func (s *shown) collect(ch chan<- prometheus.Metric) {
 	show := func(d *prometheus.Desc, kind prometheus.ValueType, v float64) {
-		ch <- prometheus.MustNewConstMetric(d, kind, v, o.target, o.kind, o.address)
+		ch <- prometheus.MustNewConstMetric(d, kind, v, s.target, s.kind, s.address)
 	}
 	up := 0.0
-	if s.missed == 0 && !s.at.IsZero() {
+	if s.up() {
 		up = 1
 	}
 	show(descUp, prometheus.GaugeValue, up)
 	show(descDuration, prometheus.GaugeValue, s.duration.Seconds())
-	show(descErrors, prometheus.CounterValue, float64(errs))
-	show(descDuplicates, prometheus.GaugeValue, float64(dropped))
+	show(descErrors, prometheus.CounterValue, float64(s.errors))
+	show(descDuplicates, prometheus.GaugeValue, float64(s.dropped))
 	if !s.at.IsZero() {
 		show(descAge, prometheus.GaugeValue, time.Since(s.at).Seconds())
 	}

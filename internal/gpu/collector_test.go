@@ -46,6 +46,14 @@ func TestPage(t *testing.T) {
 				t.Errorf("%s is not on the page", f.Name)
 			}
 		}
+		all := b.collector.Values()
+		if len(all) != 2 || !all[0].Up || time.Since(all[0].At) != 2*time.Second || all[1].Up || len(all[1].Series) > 0 {
+			t.Errorf("want a reading 2 s ago, and a source that is down, got %+v", all)
+		}
+		shown := regexp.MustCompile(`(?m)^replayd_gpu_\w+\{gpu=`).FindAllString(page, -1)
+		if got := len(all[0].Series); got != len(shown) {
+			t.Errorf("%d series in memory, %d on the page", got, len(shown))
+		}
 		for _, end := range ends {
 			_ = end()
 		}
@@ -58,7 +66,7 @@ func TestThrottleReasons(t *testing.T) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			b := newBench(t)
-			d := Device{Index: "0", Values: map[*Field]float64{ByID(112): float64(mask)}}
+			d := Device{Index: "0", Values: map[*Field]float64{fieldOf(112): float64(mask)}}
 			end := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: []Device{d}}}}})
 			pass(0)
 			var got []string
@@ -86,7 +94,7 @@ func TestThrottleReasons(t *testing.T) {
 func TestDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
-		two := append(one(200), Device{Index: "1", UUID: "GPU-20000000", Hostname: "elsewhere", Values: map[*Field]float64{ByID(155): 201}})
+		two := append(one(200), Device{Index: "1", UUID: "GPU-20000000", Hostname: "elsewhere", Values: map[*Field]float64{fieldOf(155): 201}})
 		two[0].Hostname = "elsewhere"
 		ends := []func() error{
 			b.watch(WatchOptions{Source: &script{answers: []answer{{devices: two}}}, Kind: SourceSMI, Address: "nvidia-smi"}),
@@ -126,14 +134,16 @@ func TestDuplicates(t *testing.T) {
 func TestHostileLabels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("ü", 1000)
-		v := func() map[*Field]float64 { return map[*Field]float64{ByID(155): 1, ByID(112): 3, ByID(240): 4} }
+		v := func() map[*Field]float64 {
+			return map[*Field]float64{fieldOf(155): 1, fieldOf(112): 3, fieldOf(240): 4}
+		}
 		list := []Device{
-			{Index: "0", UUID: "\xff\xfe", Model: "\xff" + long, Hostname: "\x00\n\"\\", Values: v()},
-			{Index: "0", UUID: "\xfe", Values: v()}, // equal to the first UUID after tidy
-			{Index: long + "1", Values: v()},
-			{Index: long + "2", Values: v()},
-			{UUID: long + "1", Instance: long, Profile: long, Values: v()},
-			{UUID: long + "2", Instance: long, Values: v()},
+			{Index: "0", UUID: Label("\xff\xfe"), Model: Label("\xff" + long), Hostname: Label("\x00\n\"\\"), Values: v()},
+			{Index: "0", UUID: Label("\xfe"), Values: v()}, // equal to the first UUID as it is shown
+			{Index: Label(long + "1"), Values: v()},
+			{Index: Label(long + "2"), Values: v()},
+			{UUID: Label(long + "1"), Instance: Label(long), Profile: Label(long), Values: v()},
+			{UUID: Label(long + "2"), Instance: Label(long), Values: v()},
 			{Index: "b/0", Hostname: "a", Values: v()},
 			{Index: "0", Hostname: "a/b", Values: v()},
 		}
@@ -193,7 +203,7 @@ func node() []Device {
 	list := make([]Device, 8)
 	for i := range list {
 		d := Device{
-			Index: fmt.Sprint(i), UUID: fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i),
+			Index: Label(fmt.Sprint(i)), UUID: Label(fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i)),
 			Model: "NVIDIA H100 80GB HBM3", Hostname: "node-1", Values: map[*Field]float64{},
 		}
 		for _, f := range fields[:40] {

@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -59,34 +60,35 @@ func onPage(name string) bool { return pageNames[name] }
 // board reported four times). They are assigned to the GPU, with the pod of the row, which uses a part of the GPU.
 func devices(p *scrape.Page) []Device {
 	var list []Device
-	places := map[row]int{}
+	places := map[[8]secret.Text]int{}
 	for _, f := range fields {
 		for _, name := range f.Names {
 			for _, s := range p.Samples[name] {
-				r, ok := readRow(s.Labels)
+				d, ok := readRow(p, s.Labels)
 				if !ok {
 					continue
 				}
-				if r.profile+r.instance != "" && f.Whole() {
+				if d.Profile+d.Instance != "" && f.Whole() {
 					if slices.Contains(uncutFields, f.ID) {
 						continue
 					}
-					r.profile, r.instance = "", ""
+					d.Profile, d.Instance = "", ""
 				}
-				model := r.model
-				r.model = "" // some rows of a GPU lack it
-				place, known := places[r]
+				// Some rows of a GPU lack the model.
+				key := [...]secret.Text{
+					d.Index, d.UUID, d.Hostname, d.Profile, d.Instance, d.Namespace, d.Pod, d.Container,
+				}
+				place, known := places[key]
 				if !known {
 					place = len(list)
-					places[r] = place
-					list = append(list, r.device())
+					places[key] = place
+					d.Values = make(map[*Field]float64, len(fields)/2)
+					list = append(list, d)
 				}
-				d := &list[place]
-				if d.Model == "" {
-					d.Model = model
-				}
+				of := &list[place]
+				of.Model = cmp.Or(of.Model, d.Model)
 				if v, ok := f.Value(s.Value); ok {
-					d.add(f, v)
+					of.add(f, v)
 				}
 			}
 		}
@@ -98,56 +100,44 @@ func devices(p *scrape.Page) []Device {
 // The page reports 0 in the rows of the instances (NVIDIA/dcgm-exporter#216).
 var uncutFields = []uint16{203, 204}
 
-// A row holds the device labels of a sample. Samples of one device have equal rows, except for the model.
-type row struct {
-	gpu, uuid, model, hostname, profile, instance string
-	namespace, pod, container                     string
-}
-
-// readRow reads the labels in all spellings of dcgm-exporter (internal/pkg/rendermetrics and transformation/const.go).
+// readRow reads the device of a sample by its labels, in all spellings of dcgm-exporter (internal/pkg/rendermetrics
+// and transformation/const.go).
 // It returns false if the row belongs to no GPU, or to a link, whose figures are not the GPU's.
-func readRow(l labels.Labels) (row, bool) {
-	var r, exported row // on a federated page, exported_* are the exporter's own labels, renamed by Prometheus
+func readRow(p *scrape.Page, l labels.Labels) (Device, bool) {
+	var r, exported Device // on a federated page, exported_* are the exporter's own labels, renamed by Prometheus
 	ok := true
 	l.Range(func(l labels.Label) {
 		switch l.Name {
 		case "gpu":
-			r.gpu = l.Value
+			r.Index = p.Text(l.Value)
 		case "UUID", "uuid":
-			r.uuid = l.Value
+			r.UUID = p.Text(l.Value)
 		case "modelName", "model_name":
-			r.model = l.Value
+			r.Model = p.Text(l.Value)
 		case "Hostname", "hostname":
-			r.hostname = l.Value
+			r.Hostname = p.Text(l.Value)
 		case "GPU_I_PROFILE":
-			r.profile = l.Value
+			r.Profile = p.Text(l.Value)
 		case "GPU_I_ID":
-			r.instance = l.Value
+			r.Instance = p.Text(l.Value)
 		case "namespace", "pod_namespace":
-			r.namespace = l.Value
+			r.Namespace = p.Text(l.Value)
 		case "pod", "pod_name":
-			r.pod = l.Value
+			r.Pod = p.Text(l.Value)
 		case "container", "container_name":
-			r.container = l.Value
+			r.Container = p.Text(l.Value)
 		case "exported_namespace":
-			exported.namespace = l.Value
+			exported.Namespace = p.Text(l.Value)
 		case "exported_pod":
-			exported.pod = l.Value
+			exported.Pod = p.Text(l.Value)
 		case "exported_container":
-			exported.container = l.Value
+			exported.Container = p.Text(l.Value)
 		case "nvlink", "nvswitch", "cpu", "cpucore":
 			ok = ok && l.Value == ""
 		}
 	})
-	if exported != (row{}) {
-		r.namespace, r.pod, r.container = exported.namespace, exported.pod, exported.container
+	if exported.Namespace+exported.Pod+exported.Container != "" {
+		r.Namespace, r.Pod, r.Container = exported.Namespace, exported.Pod, exported.Container
 	}
-	return r, ok && (r.gpu != "" || r.uuid != "")
-}
-
-func (r row) device() Device {
-	return Device{
-		Index: r.gpu, UUID: r.uuid, Hostname: r.hostname, Profile: r.profile, Instance: r.instance,
-		Namespace: r.namespace, Pod: r.pod, Container: r.container, Values: make(map[*Field]float64, len(fields)/2),
-	}
+	return r, ok && (r.Index != "" || r.UUID != "")
 }

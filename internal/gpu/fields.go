@@ -2,20 +2,21 @@ package gpu
 
 import (
 	_ "embed"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/scrape"
 )
 
 // A Field is one metric of the vocabulary, a row of fields.csv.
 type Field struct {
-	ID    uint16   // DCGM field id
-	Float bool     // DCGM type: double if true, else int64
-	Names []string // names on a dcgm-exporter's page: before DCGM 4.6 and since
-	Kind  Kind
+	ID    uint16      // DCGM field id
+	Float bool        // DCGM type: double if true, else int64
+	Names []string    // names on a dcgm-exporter's page: before DCGM 4.6 and since
+	Kind  scrape.Kind // Gauge, Counter or Bits
 
 	Name   string // series name without "replayd_gpu_"
 	Reason string // value of the label reason if several fields share one series; else empty
@@ -24,17 +25,12 @@ type Field struct {
 	scale    scale    // from DCGM's unit to that of Name
 	smi      []string // names in nvidia-smi, newest first; none: not available there
 	smiScale scale
+
+	family *scrape.Family // on replayd's page
 }
 
-// A Kind is the type of a field.
-type Kind string
-
-// The kinds. A Bits field is a bit mask, kept unchanged in Device.Values; each bit is exported as its own series.
-const (
-	Gauge   Kind = "gauge"
-	Counter Kind = "counter"
-	Bits    Kind = "bits"
-)
+// Bits is the kind of a bit mask, kept unchanged in Device.Values; each bit is exported as a gauge of its own.
+const Bits scrape.Kind = "bits"
 
 // A scale is a factor times / by, and one of the two is 1. Division keeps results exact: 0.001 is not a float64, so 123
 // × 0.001 can differ from 0.123, but 123 / 1000 cannot.
@@ -62,16 +58,10 @@ var throttleReasons = []struct {
 var fieldsCSV string
 
 // A test checks that the embedded table has no errors.
-var (
-	fields, errFields = parseFields(fieldsCSV)
-	fieldsByID        = indexFields(fields)
-)
+var fields, errFields = parseFields(fieldsCSV)
 
 // Fields returns all fields of the vocabulary, ordered by DCGM field id.
 func Fields() []*Field { return slices.Clone(fields) }
-
-// ByID returns the field with a DCGM field id, or nil if the vocabulary does not have it.
-func ByID(id uint16) *Field { return fieldsByID[id] }
 
 // InstanceFields lists the ids of the fields with an entity level below the GPU (entityLevel in dcgm_fields.cpp): each
 // MIG instance has its own value.
@@ -79,14 +69,6 @@ var InstanceFields = []uint16{230, 250, 251, 252, 253, 254, 1001, 1002, 1003, 10
 
 // Whole reports whether a field, such as power, always describes the whole GPU and never a MIG instance.
 func (f *Field) Whole() bool { return !slices.Contains(InstanceFields, f.ID) }
-
-func indexFields(fields []*Field) map[uint16]*Field {
-	index := map[uint16]*Field{}
-	for _, f := range fields {
-		index[f.ID] = f
-	}
-	return index
-}
 
 // DCGM uses four sentinels for a missing value: blank, not found, not supported and not permitted. These constants are
 // the first sentinel of each type (dcgm_structs.h). An int32 sentinel can appear in a field that was an int32 earlier.
@@ -105,32 +87,23 @@ func (f *Field) Value(raw float64) (float64, bool) {
 		f.Float && raw >= BlankFloat,
 		raw >= BlankInt64,
 		raw >= BlankInt32 && raw < BlankInt32+BlankInt32s,
-		f.Kind != Gauge && raw < 0:
+		f.Kind != scrape.Gauge && raw < 0:
 		return 0, false
 	}
 	return f.scale.of(raw), true
 }
 
-// parseFields parses the table. Its first line names the columns.
-func parseFields(text string) ([]*Field, error) {
-	r := csv.NewReader(strings.NewReader(text))
-	rows, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("fields.csv: %w", err)
-	}
+// parseFields parses the table.
+func parseFields(text string) (fields []*Field, err error) {
 	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,help"
-	if len(rows) == 0 || strings.Join(rows[0], ",") != columns {
-		return nil, fmt.Errorf("fields.csv:1: want the columns %s", columns)
-	}
-	fields := make([]*Field, 0, len(rows)-1)
-	for i, row := range rows[1:] {
+	err = scrape.ReadTable("fields.csv", text, columns, func(row []string) error {
 		f, err := parseField(row)
-		if err != nil {
-			return nil, fmt.Errorf("fields.csv:%d: %w", i+2, err)
+		if err == nil {
+			fields = append(fields, f)
 		}
-		fields = append(fields, f)
-	}
-	return fields, nil
+		return err
+	})
+	return fields, err
 }
 
 func parseField(row []string) (*Field, error) {
@@ -139,13 +112,13 @@ func parseField(row []string) (*Field, error) {
 		return nil, fmt.Errorf("id: want a number below 65536, got %q", row[0])
 	}
 	f := &Field{
-		ID: uint16(id), Float: row[1] == "d", Names: alternatives(row[2]), Kind: Kind(row[3]),
+		ID: uint16(id), Float: row[1] == "d", Names: alternatives(row[2]), Kind: scrape.Kind(row[3]),
 		Name: row[4], Reason: row[5], smi: alternatives(row[7]), Help: row[9],
 	}
 	if row[1] != "d" && row[1] != "i" {
 		return nil, fmt.Errorf("type: want i or d, got %q", row[1])
 	}
-	if f.Kind != Gauge && f.Kind != Counter && f.Kind != Bits {
+	if f.Kind != scrape.Gauge && f.Kind != scrape.Counter && f.Kind != Bits {
 		return nil, fmt.Errorf("kind: want gauge, counter or bits, got %q", row[3])
 	}
 	if f.scale, err = parseScale(row[6]); err != nil {
@@ -154,6 +127,14 @@ func parseField(row []string) (*Field, error) {
 	if f.smiScale, err = parseScale(row[8]); err != nil {
 		return nil, fmt.Errorf("smi_scale: %w", err)
 	}
+	labels, kind := deviceLabels, f.Kind
+	if f.Kind == Bits {
+		kind = scrape.Gauge
+	}
+	if f.Kind == Bits || f.Reason != "" {
+		labels = slices.Concat(labels, []string{"reason"})
+	}
+	f.family = scrape.NewFamily(namespace+f.Name, f.Help, kind, labels)
 	return f, nil
 }
 

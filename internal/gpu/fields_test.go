@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"replayd/internal/scrape"
 )
 
 // dcgmFields lists DCGM's field ids, types ('i' int64, 'd' double) and names before 4.6 and in 4.6, from NVIDIA/DCGM
@@ -67,6 +69,16 @@ const dcgmFields = `
 1424 i DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS
 `
 
+// fieldOf returns the field with a DCGM field id; nil: the vocabulary does not have it.
+func fieldOf(id uint16) *Field {
+	for _, f := range fields {
+		if f.ID == id {
+			return f
+		}
+	}
+	return nil
+}
+
 func TestFieldsAreDCGMs(t *testing.T) {
 	if errFields != nil {
 		t.Fatal(errFields)
@@ -78,15 +90,15 @@ func TestFieldsAreDCGMs(t *testing.T) {
 			kind = "d"
 		}
 		got.WriteString(strings.Join(append([]string{itoa(f.ID), kind}, f.Names...), " ") + "\n")
-		if ByID(f.ID) != f {
-			t.Errorf("byID(%d) is another field", f.ID)
+		if fieldOf(f.ID) != f {
+			t.Errorf("fieldOf(%d) is another field", f.ID)
 		}
 	}
 	if want := strings.TrimPrefix(dcgmFields, "\n"); got.String() != want {
 		t.Errorf("fields.csv has\n%s\nwant\n%s", got.String(), want)
 	}
-	if f := ByID(1); f != nil {
-		t.Errorf("byID(1) = %v, want none", f)
+	if f := fieldOf(1); f != nil {
+		t.Errorf("fieldOf(1) = %v, want none", f)
 	}
 }
 
@@ -95,30 +107,30 @@ func TestFieldsAreNamedByUnit(t *testing.T) {
 	one, mega, mebi, percent := scale{1, 1}, scale{1e6, 1}, scale{1 << 20, 1}, scale{1, 100}
 	units := []struct {
 		suffix string
-		kind   Kind
+		kind   scrape.Kind
 		scales []scale
 	}{
-		{"_bytes_per_second", Gauge, []scale{one}},
-		{"_bytes_total", Counter, []scale{one}},
-		{"_joules_total", Counter, []scale{{1, 1e3}}},
-		{"_seconds_total", Counter, []scale{{1, 1e9}}},
-		{"_total", Counter, []scale{one}},
-		{"_hertz", Gauge, []scale{mega}},
-		{"_celsius", Gauge, []scale{one}},
-		{"_watts", Gauge, []scale{one}},
-		{"_bytes", Gauge, []scale{mebi}},
-		{"_ratio", Gauge, []scale{one, percent}},
+		{"_bytes_per_second", scrape.Gauge, []scale{one}},
+		{"_bytes_total", scrape.Counter, []scale{one}},
+		{"_joules_total", scrape.Counter, []scale{{1, 1e3}}},
+		{"_seconds_total", scrape.Counter, []scale{{1, 1e9}}},
+		{"_total", scrape.Counter, []scale{one}},
+		{"_hertz", scrape.Gauge, []scale{mega}},
+		{"_celsius", scrape.Gauge, []scale{one}},
+		{"_watts", scrape.Gauge, []scale{one}},
+		{"_bytes", scrape.Gauge, []scale{mebi}},
+		{"_ratio", scrape.Gauge, []scale{one, percent}},
 		{"_reason", Bits, []scale{one}},
-		{"_xid", Gauge, []scale{one}},
-		{"_enabled", Gauge, []scale{one}},
-		{"_failed", Gauge, []scale{one}},
-		{"_pending", Gauge, []scale{one}},
+		{"_xid", scrape.Gauge, []scale{one}},
+		{"_enabled", scrape.Gauge, []scale{one}},
+		{"_failed", scrape.Gauge, []scale{one}},
+		{"_pending", scrape.Gauge, []scale{one}},
 	}
 	series, pages, queries := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, f := range Fields() {
 		i := slices.IndexFunc(units, func(u struct {
 			suffix string
-			kind   Kind
+			kind   scrape.Kind
 			scales []scale
 		},
 		) bool {
@@ -153,8 +165,8 @@ func TestFieldsAreNamedByUnit(t *testing.T) {
 func TestValueIsScaledExactly(t *testing.T) {
 	f := func(id uint16, raw, want float64) {
 		t.Helper()
-		if got, ok := ByID(id).Value(raw); !ok || got != want {
-			t.Errorf("%s of %v = %v, %v, want %v", ByID(id).Name, raw, got, ok, want)
+		if got, ok := fieldOf(id).Value(raw); !ok || got != want {
+			t.Errorf("%s of %v = %v, %v, want %v", fieldOf(id).Name, raw, got, ok, want)
 		}
 	}
 	f(156, 123, 0.123)
@@ -172,8 +184,8 @@ func TestValueIsScaledExactly(t *testing.T) {
 func TestSentinelsAreNoValue(t *testing.T) {
 	f := func(id uint16, raw float64) {
 		t.Helper()
-		if v, ok := ByID(id).Value(raw); ok {
-			t.Errorf("%s of %v = %v, want no value", ByID(id).Name, raw, v)
+		if v, ok := fieldOf(id).Value(raw); ok {
+			t.Errorf("%s of %v = %v, want no value", fieldOf(id).Name, raw, v)
 		}
 	}
 	for i := 0.0; i < 4; i++ { // blank, not found, not supported, not permitted

@@ -16,7 +16,7 @@ func shows(t *testing.T, list []Device) {
 	t.Helper()
 	for _, d := range list {
 		for f, v := range d.Values {
-			if math.IsNaN(v) || math.IsInf(v, 0) || f.Kind != Gauge && v < 0 {
+			if math.IsNaN(v) || math.IsInf(v, 0) || f.Kind != scrape.Gauge && v < 0 {
 				t.Errorf("%s = %v", f.Name, v)
 			}
 		}

@@ -4,6 +4,9 @@ package gpu
 import (
 	"context"
 	"os"
+
+	"replayd/internal/scrape"
+	"replayd/internal/secret"
 )
 
 // A Source reads GPUs.
@@ -24,32 +27,35 @@ const (
 
 // A Device is a GPU or a MIG instance, with its values at one time.
 type Device struct {
-	Index    string // the driver's index: "0"
-	UUID     string // for a MIG instance: the UUID of its GPU
-	Model    string // "NVIDIA H100 80GB HBM3"
-	Hostname string
-	Profile  string // of a MIG instance: "1g.10gb"; else empty
-	Instance string // of a MIG instance: its number on the GPU; else empty
+	Index    secret.Text // the driver's index: "0"
+	UUID     secret.Text // for a MIG instance: the UUID of its GPU
+	Model    secret.Text // "NVIDIA H100 80GB HBM3"
+	Hostname secret.Text
+	Profile  secret.Text // of a MIG instance: "1g.10gb"; else empty
+	Instance secret.Text // of a MIG instance: its number on the GPU; else empty
 
 	// The Kubernetes workload that uses the device, if the source knows it.
-	Namespace, Pod, Container string
+	Namespace, Pod, Container secret.Text
 
 	Values map[*Field]float64 // in base units; missing values have no entry
 }
 
+// maxLabelBytes bounds a label value from a source.
+const maxLabelBytes = 128
+
+// Label lets in a text of a driver or its tools, which know no credentials.
+func Label(text string) secret.Text { return secret.Set(nil).Text(text, maxLabelBytes) }
+
 // add stores a value. The first value of a field stays, but for a counter the greatest value counts: the rows of one
 // GPU are read one after another, and the counter must not fall if their order changes.
 func (d *Device) add(f *Field, v float64) {
-	if before, twice := d.Values[f]; !twice || f.Kind == Counter && v > before {
+	if before, twice := d.Values[f]; !twice || f.Kind == scrape.Counter && v > before {
 		d.Values[f] = v
 	}
 }
 
 // Hostname returns the host name of this machine, or "" if it is unknown.
 func Hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return ""
-	}
+	name, _ := os.Hostname()
 	return name
 }

@@ -3,40 +3,41 @@ package gpu
 import (
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+
+	"replayd/internal/scrape"
 )
 
-// show returns the exported metrics of the devices.
+// show returns the series of the devices.
 func show(target string, devices []Device) []figure {
 	figures := make([]figure, len(devices))
 	for i := range devices {
 		d := &devices[i]
-		figures[i] = figure{d.identity(), d.metrics(target)}
+		figures[i] = figure{d.identity(), d.series(target)}
 	}
 	return figures
 }
 
-// metrics returns the metrics of a device. They share one slice of labels, sorted by name; "reason" is inserted in the
+// series returns the series of a device. They share one slice of labels, sorted by name; "reason" is inserted in the
 // middle.
-func (d *Device) metrics(target string) []prometheus.Metric {
+func (d *Device) series(target string) []*scrape.Series {
 	pairs := []*dto.LabelPair{
-		pair("gpu", d.Index),
-		pair("hostname", d.Hostname),
-		pair("mig_instance", d.Instance),
-		pair("mig_profile", d.Profile),
-		pair("model_name", d.Model),
-		pair("target", target),
-		pair("uuid", d.UUID),
+		scrape.Pair("gpu", string(d.Index)),
+		scrape.Pair("hostname", string(d.Hostname)),
+		scrape.Pair("mig_instance", string(d.Instance)),
+		scrape.Pair("mig_profile", string(d.Profile)),
+		scrape.Pair("model_name", string(d.Model)),
+		scrape.Pair("target", target),
+		scrape.Pair("uuid", string(d.UUID)),
 	}
 	const model = 5 // number of labels before "reason"
-	list := make([]prometheus.Metric, 0, len(d.Values)+len(throttleReasons))
+	list := make([]*scrape.Series, 0, len(d.Values)+len(throttleReasons))
 	add := func(f *Field, v float64, reason string) {
 		labels := pairs
 		if reason != "" {
-			labels = slices.Concat(pairs[:model], []*dto.LabelPair{pair("reason", reason)}, pairs[model:])
+			labels = slices.Concat(pairs[:model], []*dto.LabelPair{scrape.Pair("reason", reason)}, pairs[model:])
 		}
-		list = append(list, &sample{fieldDescs[f], labels, f.Kind == Counter, v})
+		list = append(list, &scrape.Series{Family: f.family, Labels: labels, Part: d.Instance != "", Value: v})
 	}
 	for f, v := range d.Values {
 		if f.Kind != Bits {
@@ -52,28 +53,4 @@ func (d *Device) metrics(target string) []prometheus.Metric {
 		}
 	}
 	return list
-}
-
-func pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
-
-// A sample is one series on the page. The samples of a device share one label slice; client_golang's metrics copy it.
-type sample struct {
-	desc    *prometheus.Desc
-	labels  []*dto.LabelPair
-	counter bool
-	value   float64
-}
-
-// Desc implements prometheus.Metric.
-func (s *sample) Desc() *prometheus.Desc { return s.desc }
-
-// Write implements prometheus.Metric.
-func (s *sample) Write(m *dto.Metric) error {
-	m.Label = s.labels
-	if s.counter {
-		m.Counter = &dto.Counter{Value: &s.value}
-	} else {
-		m.Gauge = &dto.Gauge{Value: &s.value}
-	}
-	return nil
 }

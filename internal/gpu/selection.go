@@ -8,44 +8,46 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
+	"replayd/internal/secret"
 )
 
 const (
-	minUUID       = 8            // minimum length of a UUID prefix: "GPU-1234"
-	maxSelected   = 64 * (1 + 7) // devices of one source: GPUs and their MIG instances
-	maxLabelBytes = 128          // of a label value from the source
+	minUUID     = 8            // minimum length of a UUID prefix: "GPU-1234"
+	maxSelected = 64 * (1 + 7) // devices of one source: GPUs and their MIG instances
 )
 
 // Select selects the devices of a source that belong to a target. The zero value selects all.
 type Select struct {
-	Index []string // driver indices; a GPU's index selects its MIG instances too
-	UUID  []string // whole UUIDs, or prefixes of at least 8 characters
-
 	// Kubernetes labels on a dcgm-exporter's page, with the wildcards * and ?. If a MIG instance is selected, the
 	// fields that only its GPU has, such as power, are selected too: once, as figures of the whole GPU. Other fields of
 	// the GPU and its other instances are not selected.
-	Namespace, Pod, Container string
+	Namespace string `koanf:"namespace"`
+	Pod       string `koanf:"pod"`
+	Container string `koanf:"container"`
+
+	Index scalar.Words `koanf:"index"` // driver indices; a GPU's index selects its MIG instances too
+	UUID  scalar.Words `koanf:"uuid"`  // whole UUIDs, or prefixes of at least 8 characters
 }
 
-// Check returns all errors of a selection, joined.
-func (s *Select) Check() error {
-	var errs []error
+// Check returns the faults of a selection.
+func (s *Select) Check() (f fault.List) {
 	for _, i := range s.Index {
 		if _, err := strconv.ParseUint(i, 10, 16); err != nil {
-			errs = append(errs, fmt.Errorf("index: want a number, got %q", i))
+			f.Add("index", "want a number, got %q", i)
 		}
 	}
 	for _, u := range s.UUID {
-		if len(u) < minUUID {
-			errs = append(errs, fmt.Errorf("uuid: want %d characters or more, got %q", minUUID, u))
-		}
+		f.If(len(u) < minUUID, "uuid", "want %d characters or more, got %q", minUUID, u)
 	}
 	for _, l := range s.patterns() {
 		if _, err := path.Match(l.pattern, ""); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %q: %w", l.name, l.pattern, err))
+			f.Add(l.name, "%q: %v", l.pattern, err)
 		}
 	}
-	return errors.Join(errs...)
+	return f
 }
 
 type pattern struct {
@@ -55,16 +57,16 @@ type pattern struct {
 
 func (s *Select) patterns() []pattern {
 	return []pattern{
-		{"namespace", s.Namespace, func(d *Device) string { return d.Namespace }},
-		{"pod", s.Pod, func(d *Device) string { return d.Pod }},
-		{"container", s.Container, func(d *Device) string { return d.Container }},
+		{"namespace", s.Namespace, func(d *Device) string { return string(d.Namespace) }},
+		{"pod", s.Pod, func(d *Device) string { return string(d.Pod) }},
+		{"container", s.Container, func(d *Device) string { return string(d.Container) }},
 	}
 }
 
 func (s *Select) has(d *Device) bool {
 	if len(s.Index)+len(s.UUID) > 0 &&
-		!slices.Contains(s.Index, d.Index) &&
-		!slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(d.UUID, u) }) {
+		!slices.Contains(s.Index, string(d.Index)) &&
+		!slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }) {
 		return false
 	}
 	for _, l := range s.patterns() {
@@ -86,7 +88,6 @@ func (s *Select) choose(list []Device) ([]Device, error) {
 	cut := map[identity]bool{} // GPUs with a selected MIG instance
 	for i := range list {
 		d := &list[i]
-		d.tidy()
 		if d.Instance != "" && s.has(d) {
 			cut[identity{d.identity().gpu, ""}] = true
 		}
@@ -123,16 +124,8 @@ func (s *Select) choose(list []Device) ([]Device, error) {
 	return chosen, nil
 }
 
-// tidy makes valid, bounded label values from the source's strings. It runs before devices are compared: two devices
-// that differ only in the truncated part would be a duplicate series.
-func (d *Device) tidy() {
-	for _, s := range []*string{&d.Index, &d.UUID, &d.Model, &d.Hostname, &d.Profile, &d.Instance} {
-		*s = strings.ToValidUTF8((*s)[:min(len(*s), maxLabelBytes)], "?")
-	}
-}
-
-// An identity identifies a device across sources.
-type identity struct{ gpu, instance string }
+// An identity identifies a device across sources. It is made of the texts that are shown: two devices with the same ones would be duplicate series.
+type identity struct{ gpu, instance secret.Text }
 
 func (d *Device) identity() identity {
 	if d.UUID != "" {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/secret"
 )
 
 // eight returns the GPUs of a node: two have a pod, and one has two MIG instances.
@@ -13,17 +15,17 @@ func eight() []Device {
 	var list []Device
 	for i := range 8 {
 		list = append(list, Device{
-			Index: fmt.Sprint(i), UUID: fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i), Hostname: "node-1",
-			Values: map[*Field]float64{ByID(155): float64(100 + i)},
+			Index: Label(fmt.Sprint(i)), UUID: Label(fmt.Sprintf("GPU-%d0000000-0000-4000-8000-000000000000", i)), Hostname: "node-1",
+			Values: map[*Field]float64{fieldOf(155): float64(100 + i)},
 		})
 	}
 	list[2].Namespace, list[2].Pod, list[2].Container = "llm", "vllm-7d9f-x2x4c", "vllm"
 	list[3].Namespace, list[3].Pod, list[3].Container = "llm", "vllm-7d9f-q8q1z", "vllm"
-	for _, id := range []string{"7", "13"} {
+	for _, id := range []secret.Text{"7", "13"} {
 		mig := list[4]
 		mig.Profile, mig.Instance = "1g.10gb", id
 		mig.Namespace, mig.Pod, mig.Container = "batch", "job-"+id, "main"
-		mig.Values = map[*Field]float64{ByID(1002): 0.5}
+		mig.Values = map[*Field]float64{fieldOf(1002): 0.5}
 		list = append(list, mig)
 	}
 	return list
@@ -38,7 +40,7 @@ func TestSelect(t *testing.T) {
 		chosen, err := s.choose(eight())
 		var got []string
 		for _, d := range chosen {
-			got = append(got, strings.TrimSuffix(d.Index+"/"+d.Instance, "/"))
+			got = append(got, strings.TrimSuffix(string(d.Index+"/"+d.Instance), "/"))
 		}
 		if err != nil {
 			got = []string{err.Error()}
@@ -84,17 +86,17 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID=
 		}
 		got := map[string]map[*Field]float64{}
 		for _, d := range chosen {
-			got[d.Index+"/"+d.Instance] = d.Values
+			got[string(d.Index+"/"+d.Instance)] = d.Values
 		}
 		if diff := cmp.Diff(want, got); diff != "" || len(got) != len(chosen) {
 			t.Errorf("%d devices (-want +got):\n%s", len(chosen), diff)
 		}
 	}
 	type values = map[*Field]float64
-	f(cutGPU, "a", map[string]map[*Field]float64{"0/": values{ByID(155): 52.636, ByID(156): 8}, "0/3": values{ByID(252): 1 << 20}})
-	f(cutGPU, "b", map[string]map[*Field]float64{"0/": values{ByID(155): 52.636, ByID(156): 8}, "0/5": values{ByID(252): 2 << 20}})
-	f(whole, "b", map[string]map[*Field]float64{"0/": values{ByID(155): 52}, "0/5": values{ByID(252): 2 << 20}})
-	f(noPower, "b", map[string]map[*Field]float64{"0/5": values{ByID(252): 2 << 20}})
+	f(cutGPU, "a", map[string]map[*Field]float64{"0/": values{fieldOf(155): 52.636, fieldOf(156): 8}, "0/3": values{fieldOf(252): 1 << 20}})
+	f(cutGPU, "b", map[string]map[*Field]float64{"0/": values{fieldOf(155): 52.636, fieldOf(156): 8}, "0/5": values{fieldOf(252): 2 << 20}})
+	f(whole, "b", map[string]map[*Field]float64{"0/": values{fieldOf(155): 52}, "0/5": values{fieldOf(252): 2 << 20}})
+	f(noPower, "b", map[string]map[*Field]float64{"0/5": values{fieldOf(252): 2 << 20}})
 }
 
 func TestSelectWithFaults(t *testing.T) {
@@ -112,7 +114,7 @@ pod: "a[": syntax error in pattern`
 func TestTooManyDevices(t *testing.T) {
 	list := make([]Device, maxSelected+1)
 	for i := range list {
-		list[i] = Device{Index: fmt.Sprint(i)}
+		list[i] = Device{Index: Label(fmt.Sprint(i))}
 	}
 	if chosen, err := (&Select{}).choose(list[:maxSelected]); err != nil || len(chosen) != 512 {
 		t.Errorf("got %d, %v, want all 512", len(chosen), err)

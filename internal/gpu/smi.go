@@ -9,13 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"replayd/internal/scrape"
+	"replayd/internal/secret"
 )
 
 // SMI runs nvidia-smi for each reading. nvidia-smi reports whole GPUs only and no profiling fields. Calls of Read must
 // not overlap.
 type SMI struct {
 	path     string
-	hostname string
+	hostname secret.Text
 	unknown  map[string]bool // names that this nvidia-smi rejects
 }
 
@@ -25,7 +28,7 @@ func NewSMI(path string) *SMI {
 	if path == "" || path == "auto" {
 		path = "nvidia-smi"
 	}
-	return &SMI{path: path, hostname: Hostname(), unknown: map[string]bool{}}
+	return &SMI{path: path, hostname: Label(Hostname()), unknown: map[string]bool{}}
 }
 
 // Read implements Source.
@@ -93,7 +96,7 @@ func (s *SMI) forget(name string) bool {
 func refused(out []byte, err error) string {
 	said := ""
 	if failed := (*smiError)(nil); errors.As(err, &failed) {
-		said = failed.said
+		said = string(failed.said)
 	}
 	for _, text := range []string{said, string(firstLine(out))} {
 		if rest, ok := strings.CutPrefix(text, `Field "`); ok {
@@ -125,9 +128,9 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 		if _, err := strconv.ParseUint(cells[0], 10, 16); err != nil {
 			return nil, fmt.Errorf("line %d: index: want a number, got %q", n, shorten(cells[0]))
 		}
-		d := Device{Index: cells[0], UUID: known(cells[1]), Model: known(cells[len(cells)-1]), Values: make(map[*Field]float64, len(columns))}
+		d := Device{Index: Label(cells[0]), UUID: known(cells[1]), Model: known(cells[len(cells)-1]), Values: make(map[*Field]float64, len(columns))}
 		for i, c := range columns {
-			if v, ok := parseCell(cells[i+2]); ok && (c.field.Kind == Gauge || v >= 0) {
+			if v, ok := parseCell(cells[i+2]); ok && (c.field.Kind == scrape.Gauge || v >= 0) {
 				d.Values[c.field] = c.field.smiScale.of(v)
 			}
 		}
@@ -137,11 +140,11 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 }
 
 // known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].
-func known(cell string) string {
+func known(cell string) secret.Text {
 	if strings.HasPrefix(cell, "[") || cell == "N/A" {
 		return ""
 	}
-	return cell
+	return Label(cell)
 }
 
 // parseCell parses a number with or without a unit, a hexadecimal mask, or a word for 0 or 1. Anything else is no

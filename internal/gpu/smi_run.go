@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"syscall"
 	"time"
+
+	"replayd/internal/secret"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 type smiError struct {
 	path   string
 	status int
-	said   string // the first line of stderr, or of stdout if stderr is empty; nvidia-smi writes most errors to stdout
+	said   secret.Text // the first line of stderr, or of stdout if stderr is empty; nvidia-smi writes most errors to stdout
 }
 
 func (e *smiError) Error() string {
@@ -41,7 +42,7 @@ var errOutput = fmt.Errorf("want at most %d bytes of output, got more", maxOutpu
 func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var stdout, stderr bounded
+	var stdout, stderr limited
 	stdout.full = func() { cancel(errOutput) }
 	stderr.full = stdout.full
 
@@ -72,15 +73,15 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// A bounded buffer calls full when it would exceed maxOutput, and rejects the write. exec writes to it from one
+// A limited buffer calls full when it would exceed maxOutput, and rejects the write. exec writes to it from one
 // goroutine. bytes.Buffer does not fit: io.Copy would use its ReadFrom, without a bound.
-type bounded struct {
+type limited struct {
 	bytes []byte
 	full  func()
 }
 
 // Write implements io.Writer.
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limited) Write(p []byte) (int, error) {
 	if len(b.bytes)+len(p) > maxOutput {
 		b.full()
 		return 0, errOutput
@@ -94,10 +95,5 @@ func firstLine(text []byte) []byte {
 	return bytes.TrimSpace(line)
 }
 
-// shorten truncates text from outside for an error.
-func shorten(s string) string {
-	if len(s) <= maxSaid {
-		return strings.ToValidUTF8(s, "�")
-	}
-	return strings.ToValidUTF8(s[:maxSaid], "�") + "…"
-}
+// shorten lets in a text of nvidia-smi for an error.
+func shorten(s string) secret.Text { return secret.Set(nil).Text(s, maxSaid) }

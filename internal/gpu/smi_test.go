@@ -61,7 +61,7 @@ func TestSMIOfOldDriver(t *testing.T) {
 	))
 	want := []Device{
 		{Index: "0", UUID: "GPU-1", Model: "Tesla V100, 32GB, SXM2", Hostname: "node-1", Values: map[*Field]float64{
-			ByID(112): 0x44, ByID(150): 61, ByID(155): 249.99, ByID(203): 0.29, ByID(252): 1 << 30,
+			fieldOf(112): 0x44, fieldOf(150): 61, fieldOf(155): 249.99, fieldOf(203): 0.29, fieldOf(252): 1 << 30,
 		}},
 		{Index: "1", UUID: "GPU-2", Hostname: "node-1", Values: map[*Field]float64{}},
 	}
@@ -100,7 +100,7 @@ func TestSMIFaults(t *testing.T) {
 	}
 	f("no driver", "nvidia-smi: exit status 9: NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. "+
 		"Make sure that the latest NVIDIA driver is installed and running.")
-	f("stderr", "nvidia-smi: exit status 3: first "+strings.Repeat("x", 194)+"…")
+	f("stderr", "nvidia-smi: exit status 3: first "+strings.Repeat("x", 191)+"…")
 	f("silent", "nvidia-smi: exit status 4, and no word")
 	f("flood", "nvidia-smi: killed: want at most 1048576 bytes of output, got more")
 }
@@ -211,7 +211,7 @@ func TestSMIWithChild(t *testing.T) {
 }
 
 func TestParseSMI(t *testing.T) {
-	columns := []column{{ByID(150), "temperature.gpu"}, {ByID(156), "energy"}}
+	columns := []column{{fieldOf(150), "temperature.gpu"}, {fieldOf(156), "energy"}}
 	f := func(text, want string) {
 		t.Helper()
 		list, err := parseSMI([]byte(text), columns)
@@ -223,7 +223,7 @@ func TestParseSMI(t *testing.T) {
 		}
 		var got []string
 		for _, d := range list {
-			got = append(got, d.Index+" "+d.UUID+" "+d.Model)
+			got = append(got, string(d.Index+" "+d.UUID+" "+d.Model))
 		}
 		if s := strings.Join(got, "; "); s != want {
 			t.Errorf("%q: %s, want %s", text, s, want)

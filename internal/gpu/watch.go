@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"replayd/internal/scarce"
 	"replayd/internal/scrape"
 )
 
@@ -27,7 +26,6 @@ type WatchOptions struct {
 	Select  Select // zero: all devices of the source
 
 	Interval time.Duration // reading interval
-	Timeout  time.Duration // timeout of a reading, at most the interval; 0: three quarters of the interval
 	Log      *slog.Logger
 }
 
@@ -46,16 +44,17 @@ type Watch struct {
 type state struct {
 	read     bool      // this watch has read the source at least once
 	missed   int       // consecutive failed readings
+	unread   int       // consecutive readings that were not made, because this process lacked a resource
 	at       time.Time // time of the latest figures; zero: none yet
 	duration time.Duration
 	err      error    // of the latest reading; nil: it succeeded
 	figures  []figure // of the latest successful reading; nil after missedLimit failures in a row
 }
 
-// A figure holds all exported metrics of a device.
+// A figure holds all series of a device.
 type figure struct {
-	device  identity
-	metrics []prometheus.Metric
+	device identity
+	series []*scrape.Series
 }
 
 // NewWatch returns a watch. The collector exports it from Show until Run or Close returns.
@@ -63,10 +62,6 @@ func NewWatch(c *Collector, o WatchOptions) *Watch {
 	for _, label := range []*string{&o.Target, &o.Kind, &o.Address} {
 		*label = strings.ToValidUTF8(*label, "?") // an invalid UTF-8 label fails the whole scrape
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = o.Interval * 3 / 4 // a hanging source then fails every reading and not every second one
-	}
-	o.Timeout = min(o.Timeout, o.Interval)
 	o.Log = o.Log.With("target", o.Target, "source", o.Kind, "address", o.Address)
 	return &Watch{o: o, collector: c}
 }
@@ -102,23 +97,34 @@ func (w *Watch) pause() time.Duration {
 	return pause
 }
 
-// read reads the source once.
+// read reads the source once. The timeout is three quarters of the interval, so a hanging source fails every reading and
+// not every second one.
 func (w *Watch) read(ctx context.Context) {
 	at := time.Now()
-	within, cancel := context.WithTimeout(ctx, w.o.Timeout)
+	within, cancel := context.WithTimeout(ctx, w.o.Interval*3/4)
 	defer cancel()
 	devices, err := w.o.Source.Read(within)
 	if ctx.Err() != nil {
 		return // shutdown is not a failure of the source
 	}
+	before := w.now()
+	now := before
+	if scarce.Met(err) { // the source has no part in it: it stays as up or down as it was seen last
+		if now.unread++; now.unread >= missedLimit {
+			now.figures = nil
+		}
+		w.put(now)
+		if now.unread == 1 {
+			w.o.Log.Error("GPUs are not read: replayd itself lacks a resource", "err", err)
+		}
+		return
+	}
 	if err == nil {
 		devices, err = w.o.Select.choose(devices)
 	}
-	before := w.now()
-	now := before
-	now.read, now.err, now.duration = true, err, time.Since(at)
+	now.read, now.err, now.duration, now.unread = true, err, time.Since(at), 0
 	if err == nil {
-		now.missed, now.at, now.figures = 0, time.Now(), show(w.o.Target, devices)
+		now.missed, now.at, now.figures = 0, time.Now(), show(w.o.Target, w.collector.place(w, devices))
 	} else {
 		w.collector.failed(w)
 		if now.missed++; now.missed >= missedLimit {
@@ -142,6 +148,9 @@ func (w *Watch) tell(before, now *state) {
 		w.o.Log.Warn("the number of GPUs has changed", "previous", len(before.figures), "devices", len(now.figures))
 	}
 }
+
+// up reports whether the latest reading succeeded.
+func (s *state) up() bool { return s.missed == 0 && !s.at.IsZero() }
 
 func (w *Watch) now() state {
 	w.mu.Lock()

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,7 +153,7 @@ func (b *bench) lines(prefix string) string {
 }
 
 func one(watts float64) []Device {
-	return []Device{{Index: "0", UUID: "GPU-10000000", Model: "M", Hostname: "node-1", Values: map[*Field]float64{ByID(155): watts}}}
+	return []Device{{Index: "0", UUID: "GPU-10000000", Model: "M", Hostname: "node-1", Values: map[*Field]float64{fieldOf(155): watts}}}
 }
 
 func TestWatch(t *testing.T) {
@@ -207,6 +209,29 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// A reading that replayd cannot make for want of a descriptor says nothing about the source. Old figures disappear all the same.
+func TestWatchOwnShortage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		own := answer{err: os.NewSyscallError("pipe2", syscall.EMFILE)}
+		end := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(100)}, own, own, own, {devices: one(200)}}}})
+		for _, want := range []string{"up 1; power_watts 100", "up 1; power_watts 100", "up 1; power_watts 100", "up 1", "up 1; power_watts 200"} {
+			synctest.Wait()
+			got := b.lines(namespace + "up{")
+			if l := b.lines(namespace + "power_watts{"); l != "" {
+				got += "; " + l
+			}
+			if got != want || b.lines(namespace+"scrape_errors_total{") != "scrape_errors_total 0" {
+				t.Errorf("want %s and no error, got %s, %s", want, got, b.lines(namespace+"scrape_errors_total{"))
+			}
+			pass(5 * time.Second)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestWatchBacksOff checks the pauses while a source stays lost: whole intervals of at most a minute.
 func TestWatchBacksOff(t *testing.T) {
 	f := func(interval time.Duration, want ...time.Duration) {
@@ -224,19 +249,6 @@ func TestWatchBacksOff(t *testing.T) {
 	f(15*s, 15*s, 15*s, 15*s, 30*s, 60*s, 60*s)
 	f(45*s, 45*s, 45*s, 45*s, 45*s)
 	f(5*m, 5*m, 5*m, 5*m, 5*m)
-}
-
-func TestWatchTimeout(t *testing.T) {
-	f := func(given, want time.Duration) {
-		t.Helper()
-		w := NewWatch(nil, WatchOptions{Interval: 4 * time.Second, Timeout: given, Log: slog.New(slog.DiscardHandler)})
-		if got := w.o.Timeout; got != want {
-			t.Errorf("timeout %v, want %v", got, want)
-		}
-	}
-	f(0, 3*time.Second)
-	f(time.Second, time.Second)
-	f(time.Minute, 4*time.Second)
 }
 
 // TestWatchEndsInMidReading stops a watch during a reading, which is not a failure of the source.
@@ -278,15 +290,15 @@ func TestErrorsOutliveAWatch(t *testing.T) {
 		pass(0)
 		f("scrape_errors_total 3")
 		_ = third()
-		for i := range keptErrors { // keptErrors other sources evict it
+		for i := range keptIdle { // keptIdle other sources evict it
 			_ = b.watch(WatchOptions{Source: &script{answers: lost}, Target: strconv.Itoa(i)})()
 		}
 		fourth := b.watch(WatchOptions{Source: &script{answers: []answer{{devices: one(1)}}}})
 		pass(0)
 		f("scrape_errors_total 0")
 		_ = fourth()
-		if n := len(b.collector.errors); n > keptErrors {
-			t.Errorf("%d sources are remembered, want %d at most", n, keptErrors)
+		if n := len(b.collector.origins); n > keptIdle {
+			t.Errorf("%d sources are remembered, want %d at most", n, keptIdle)
 		}
 	})
 }

@@ -3,6 +3,8 @@ package limits
 import (
 	"math"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // A Budget bounds the requests and tokens of a workload. A bound of 0 is off. The zero value has no bounds.
@@ -15,9 +17,17 @@ import (
 // whole bound. When a request ends ok, its charge is corrected to the usage that the server reports. A failed request keeps
 // its charge. So a budget can only be exceeded by usage above the charge, by at most as many requests as there are lanes.
 type Budget struct {
-	RequestsPerMinute   int64
-	PromptTokensPerHour int64 // includes tokens that the server has cached
-	OutputTokensPerDay  int64
+	RequestsPerMinute   int64 `koanf:"requests_per_minute"`
+	PromptTokensPerHour int64 `koanf:"prompt_tokens_per_hour"` // includes tokens that the server has cached
+	OutputTokensPerDay  int64 `koanf:"output_tokens_per_day"`
+}
+
+// Check returns the faults of a budget.
+func (b *Budget) Check() (f fault.List) {
+	for _, bound := range []Bound{RequestsPerMinute, PromptTokensPerHour, OutputTokensPerDay} {
+		f.AtLeast(string(bound), int(b.Most(bound)), 0)
+	}
+	return f
 }
 
 // budgetSlots is the number of slots in a sliding window: 60 full ones and the current one.
@@ -59,7 +69,7 @@ type Cost struct{ Requests, Prompt, Output int64 }
 type Spending struct {
 	requests, prompt, output window
 	input, answer            mean // mean lengths of requests whose rows have no length
-	spell                    Spell
+	Spell                         // of refusals
 }
 
 // NewSpending returns a Spending without charges.
@@ -126,11 +136,6 @@ func (s *Spending) Amend(at time.Time, c Cost) {
 func (s *Spending) Learn(c Cost) {
 	s.input.learn(c.Prompt)
 	s.answer.learn(c.Output)
-}
-
-// Turn records that a request was refused or admitted. It reports whether that began or ended a spell of refusals.
-func (s *Spending) Turn(now time.Time, refused bool) (Spell, bool) {
-	return s.spell.Turn(now, refused)
 }
 
 // exceeds reports whether an amount is more than a bound. A bound of 0 is off.

@@ -19,8 +19,7 @@ func TestHalfOpen(t *testing.T) {
 	admit := func(ms int, ok bool) {
 		t.Helper()
 		want(t, "refuses", b.Refuses(at(ms)), !ok)
-		admitted, trial := b.Admit(at(ms))
-		want(t, "admits, as a trial", [2]bool{admitted, trial}, [2]bool{ok, ok})
+		want(t, "is a trial", b.Try(at(ms)), ok)
 	}
 	admit(0, true)
 	admit(5000, false) // the first is in flight
@@ -37,8 +36,8 @@ func TestHalfOpen(t *testing.T) {
 	want(t, "state", b.State(), Open)
 	var none *Breaker
 	want(t, "state of none", none.State(), Closed)
-	ok, trial := none.Admit(at(0))
-	want(t, "admitted without one", [2]bool{ok, trial}, [2]bool{true, false})
+	want(t, "refused without one", none.Refuses(at(0)), false)
+	want(t, "a trial without one", none.Try(at(0)), false)
 }
 
 // With no new events, an open limit closes only by time. Wait returns the time until the next look.

@@ -3,9 +3,10 @@ package live
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"replayd/internal/canary"
-	"replayd/internal/metrics"
+	"replayd/internal/comparison"
 )
 
 // A compared is a comparison as the page gets it.
@@ -19,21 +20,33 @@ type compared struct {
 // readComparisons asks for the state of all comparisons. It is called without the lock.
 func (b *Board) readComparisons() []compared {
 	all := []compared{}
-	if b.comparisonsNow == nil {
+	if b.options.Comparisons == nil {
 		return all
 	}
-	for _, c := range b.comparisonsNow() {
+	for _, c := range b.options.Comparisons() {
 		all = append(all, comparedOf(&c))
 	}
 	return all
 }
 
-func comparedOf(c *metrics.Compared) compared {
-	j := &c.Judgement
+func comparedOf(c *comparison.Status) compared {
+	j := &c.Judgment
+	said := j.Text(c.Options)
+	if answers := j.Answers.Text(); answers != "" {
+		said += "; " + answers
+	}
+	if spent := c.Spent(); spent != "" {
+		said += "; " + spent
+	}
+	of := ""
+	if c.Version != "" {
+		of = ", version " + strconv.Quote(c.Version)
+	}
 	out := compared{
 		Name: c.Name, Rows: [][4]string{},
-		Text: fmt.Sprintf("%s. %s goes to %s (baseline) and %s (candidate): %d pairs, %d void, since %s", j.Text(c.Options),
-			c.Workload, c.Baseline, c.Candidate, j.Pairs.Judged, j.Pairs.Void, c.Epoch.UTC().Format("2006-01-02 15:04:05Z")),
+		Text: fmt.Sprintf("%s. %s goes to %s (baseline) and %s (candidate): %d pairs, %d void, since %s%s", said,
+			c.Workload, c.Baseline, c.Candidate+of, j.Pairs.Judged, j.Pairs.Void,
+			c.Epoch.UTC().Format("2006-01-02 15:04:05Z"), accountOf(&j.Account)),
 	}
 	if c.Options.Mode == canary.ModeWatch {
 		out.watch(j)
@@ -44,7 +57,7 @@ func comparedOf(c *metrics.Compared) compared {
 		out.Level = bad
 	case j.Verdict == canary.Pass:
 		out.Level = well
-	case j.Reason != canary.FewBlocks:
+	case j.Reason != canary.FewBlocks && j.Reason != canary.FewPairs && j.Reason != canary.NoData:
 		out.Level = strained
 	}
 	for _, s := range j.Metrics {
@@ -53,14 +66,29 @@ func comparedOf(c *metrics.Compared) compared {
 			interval = fmt.Sprintf("%.3f to %.3f", s.Lower, s.Upper)
 		}
 		if s.Blocks > 0 {
-			out.row(s.Metric, s.Ratio, s.Excess, interval, s.WorseLog10/c.Options.FailLog10())
+			out.row(s.Metric, s.RatioText(), s.Excess, interval, s.WorseLog10/c.Options.FailLog10())
 		}
 	}
 	return out
 }
 
+// accountOf says what has become of all rows since the start of replayd.
+func accountOf(a *canary.Account) string {
+	if a.Due == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; since the start of replayd %d came due, %d are open", a.Due, a.Open())
+	if a.Pairs.Void > 0 {
+		text += ", void: " + a.Pairs.Voids.Text()
+	}
+	for side, r := range a.Requests {
+		text += fmt.Sprintf("; %s: %d sent, %d never sent, %d bad", canary.Side(side), r.Sent, r.Unsent, a.Pairs.Bad[side])
+	}
+	return text
+}
+
 // watch fills in a comparison that never ends.
-func (c *compared) watch(j *canary.Judgement) {
+func (c *compared) watch(j *canary.Judgment) {
 	c.Level = well
 	if j.Reason != "" {
 		c.Level = strained
@@ -74,16 +102,16 @@ func (c *compared) watch(j *canary.Judgement) {
 			evidence = max(evidence, p.Log10/s.BoundLog10)
 		}
 		if s.Blocks > 0 {
-			c.row(s.Metric, s.Ratio, s.Excess, "–", evidence)
+			c.row(s.Metric, fmt.Sprintf("%.3f", s.Ratio), s.Excess, "–", evidence)
 		}
 	}
 }
 
 // row adds the figures of a metric. evidence is how far it has come on the way to its bound, by their logarithms.
-func (c *compared) row(m canary.Metric, ratio, excess float64, interval string, evidence float64) {
+func (c *compared) row(m canary.Metric, ratio string, excess float64, interval string, evidence float64) {
 	figure := fmt.Sprintf("%+.2f %%", 100*excess)
 	if m.IsLatency() {
-		figure = fmt.Sprintf("× %.3f", ratio)
+		figure = "× " + ratio
 	}
 	c.Rows = append(c.Rows, [4]string{m.String(), figure, interval, fmt.Sprintf("%.0f %%", 100*max(0, min(1, evidence)))})
 }

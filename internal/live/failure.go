@@ -35,7 +35,7 @@ type failures struct {
 // add takes a finished request. It keeps the request's strings and allocates nothing.
 func (f *failures) add(r *measure.Request) {
 	place := 0
-	for place < f.n && (f.list[place].outcome != r.Outcome || !alike(f.list[place].text, r.Error)) {
+	for place < f.n && (f.list[place].outcome != r.Outcome || !alike(f.list[place].text, string(r.Error))) {
 		place++
 	}
 	var before failure
@@ -47,7 +47,7 @@ func (f *failures) add(r *measure.Request) {
 	}
 	copy(f.list[1:place+1], f.list[:place])
 	f.list[0] = failure{
-		at: r.Timeline.End, id: r.ID, outcome: r.Outcome, text: r.Error,
+		at: r.Timeline.End, id: r.ID, outcome: r.Outcome, text: string(r.Error),
 		count: before.count + 1, fresh: true, told: before.told,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/secret"
 )
 
 const ms = time.Millisecond
@@ -54,7 +55,7 @@ func (f *feed) change(c func(s *State)) {
 func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 	f.n++
 	r := request(fmt.Sprintf("%s/7/%d", f.options.Name, f.n), o, ttft, tpot)
-	r.Error = text
+	r.Error = secret.Text(text)
 	f.change(func(s *State) {
 		s.Ledger.Expected++
 		s.Ledger.Outcomes[o]++

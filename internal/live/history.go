@@ -77,7 +77,7 @@ func (h *history) rebase() {
 // tick records the counts of an instant in the slot with the given number. It returns the rows of the slots that are
 // over. If the process stood still, several slots are over, and all but the first are unknown.
 func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
-	m := newCountsAt(now, c)
+	m := countsAt{at: now, Ledger: c}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.rows == nil && len(h.counts) == 0 {
@@ -115,8 +115,8 @@ func (h *history) tick(now time.Time, slot int, c measure.Ledger) []row {
 func (h *history) row(m countsAt, inFlight int64) row {
 	d := m.since(h.closed)
 	r := row{
-		rowOK: d.perSecond(d.ok()), rowFailed: d.perSecond(d.failed()), rowDropped: d.perSecond(d.lost()),
-		rowOutput: d.perSecond(d.output), rowPrompt: d.perSecond(d.prompt), rowInFlight: value(inFlight),
+		rowOK: d.perSecond(d.Outcomes[measure.OK]), rowFailed: d.perSecond(d.Failed()), rowDropped: d.perSecond(d.Unsent()),
+		rowOutput: d.perSecond(d.OutputTokens), rowPrompt: d.perSecond(d.PromptTokens), rowInFlight: value(inFlight),
 	}
 	for i := range latencies {
 		hist := &h.recent[h.filling][i]
@@ -145,7 +145,7 @@ func (h *history) minute() countsAt {
 // within returns the counts since the youngest counts that are at least d old, or else since the oldest.
 func (h *history) within(d time.Duration) countsAt {
 	if len(h.counts) == 0 {
-		return newCountsAt(time.Time{}, measure.Ledger{})
+		return countsAt{}
 	}
 	last := h.counts[len(h.counts)-1]
 	from := h.counts[0]
@@ -157,3 +157,82 @@ func (h *history) within(d time.Duration) countsAt {
 	}
 	return last.since(from)
 }
+
+// The closed lists of outcomes and drop reasons, in the order in which they are shown.
+var (
+	outcomes    = measure.Outcomes()
+	dropReasons = measure.DropReasons()
+)
+
+// A countsAt holds the counts at an instant or, as a difference, the counts within a time.
+type countsAt struct {
+	at   time.Time
+	took time.Duration // of a difference
+	measure.Ledger
+}
+
+// since returns the counts between two instants: those that the page shows. Sessions, retries, broken bounds and
+// present numbers are left at 0.
+func (m countsAt) since(from countsAt) countsAt {
+	return countsAt{m.at, m.at.Sub(from.at), measure.Ledger{
+		Expected: m.Expected - from.Expected, Good: m.Good - from.Good, Eligible: m.Eligible - from.Eligible,
+		PromptTokens: m.PromptTokens - from.PromptTokens, OutputTokens: m.OutputTokens - from.OutputTokens,
+		Outcomes: less(m.Outcomes, from.Outcomes), Dropped: less(m.Dropped, from.Dropped), Filtered: m.Filtered - from.Filtered,
+	}}
+}
+
+// less returns the growth of counts, without those that did not grow.
+func less[K comparable](counts, from map[K]int64) map[K]int64 {
+	grown := map[K]int64{}
+	for key, n := range counts {
+		if n != from[key] {
+			grown[key] = n - from[key]
+		}
+	}
+	return grown
+}
+
+// drops returns the dropped and the filtered requests by reason.
+func drops(l measure.Ledger) map[measure.DropReason]int64 {
+	all := less(l.Dropped, nil)
+	if l.Filtered != 0 {
+		all[measure.Filtered] = l.Filtered
+	}
+	return all
+}
+
+// perSecond returns a count of a difference as a rate, or unknown if no time passed.
+func (m countsAt) perSecond(n int64) value {
+	if m.took <= 0 {
+		return unknown
+	}
+	return value(float64(n) / m.took.Seconds())
+}
+
+// The columns of a row.
+const (
+	rowOK = iota
+	rowFailed
+	rowDropped
+	rowOutput
+	rowPrompt
+	rowInFlight
+	rowLatencies // p50 and p99 of each
+	rowColumns   = rowLatencies + 2*latencies
+)
+
+// columns names the columns.
+var columns = [rowColumns]string{
+	"ok_per_second", "failed_per_second", "dropped_per_second", "output_tokens_per_second", "prompt_tokens_per_second",
+	"in_flight", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "lateness_p50", "lateness_p99",
+}
+
+// A row sums up a slot that is over: rates, requests in flight at its end, and percentiles of its latencies in seconds.
+type row [rowColumns]value
+
+var unknownRow = func() (r row) {
+	for i := range r {
+		r[i] = unknown
+	}
+	return r
+}()

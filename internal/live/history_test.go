@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/secret"
 )
 
 // near reports whether got is within a relative error of want.
@@ -162,7 +163,7 @@ func TestLongFailures(t *testing.T) {
 	var f failures
 	long := strings.Repeat("€", failureBytes/3)
 	for _, text := range []string{long + "1", "x" + long, long + "2"} {
-		f.add(&measure.Request{ID: "a" + long, Outcome: measure.HTTP5xx, Error: text})
+		f.add(&measure.Request{ID: "a" + long, Outcome: measure.HTTP5xx, Error: secret.Text(text)})
 	}
 	got := f.all()
 	if len(got) != 2 || got[0].Count != 2 || got[0].Text != long[:failureBytes-3]+"…" || got[1].Text != "x"+long[:failureBytes-6]+"…" {
@@ -179,7 +180,7 @@ func TestEveryFailureHasItsTurn(t *testing.T) {
 	var f failures
 	add := func(texts ...string) {
 		for _, text := range texts {
-			f.add(&measure.Request{Outcome: measure.HTTP5xx, Error: text})
+			f.add(&measure.Request{Outcome: measure.HTTP5xx, Error: secret.Text(text)})
 		}
 	}
 	told := func(want string) {

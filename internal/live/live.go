@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"replayd/internal/metrics"
+	"replayd/internal/comparison"
+	"replayd/internal/scrape"
 )
 
 // keptNotes is the number of process events that are shown.
@@ -20,32 +21,32 @@ const keptNotes = 50
 type Options struct {
 	Version string
 
-	// Servers returns what engines and GPUs report, by target. Run's goroutine calls it, only while somebody watches. nil: nothing is known.
-	Servers func() map[string]Server
+	// Engines and GPUs return what these reported last. Run's goroutine calls them, only while somebody watches. nil:
+	// nothing is known.
+	Engines, GPUs func() []scrape.Values
 
 	// Comparisons returns the state of all comparisons. Run's goroutine calls it once a second. nil: there are none.
-	Comparisons func() []metrics.Compared
+	Comparisons func() []comparison.Status
 }
 
 // A Board is the page and its content. Its methods are safe for concurrent use.
 type Board struct {
-	version string
-	files   map[string]file
-	build   string // identifies the files of this binary
+	options Options
+	build   string // identifies the page's files of this binary
 
-	serversNow     func() map[string]Server
-	comparisonsNow func() []metrics.Compared
+	// For the goroutine of Run alone.
+	serversOf int                        // slot in which servers was read
+	prefixes  map[string][]prefixReading // the latest of each target, the oldest first
 
 	mu        sync.Mutex
-	servers   map[string]Server // by target, read in the slot serversOf; nil while nobody watches
-	serversOf int
-	compared  []compared  // of the last tick
-	workloads []*Workload // in the order in which they came
-	notes     []note      // the last ones, the oldest first
-	noted     bool        // there are new notes since the last tick
-	renewed   bool        // workloads came or went since the last tick
-	now       time.Time   // of the last tick
-	full      []byte      // the whole page as JSON, made on demand and at most once a tick; nil until then
+	servers   map[string]*server // by target; nil while nobody watches
+	compared  []compared         // of the last tick
+	workloads []*Workload        // in the order in which they came
+	notes     []note             // the last ones, the oldest first
+	noted     bool               // there are new notes since the last tick
+	renewed   bool               // workloads came or went since the last tick
+	now       time.Time          // of the last tick
+	full      []byte             // the whole page as JSON, made on demand and at most once a tick; nil until then
 	viewers   map[*viewer]struct{}
 	joined    int  // viewers so far
 	over      bool // Run has ended
@@ -54,8 +55,9 @@ type Board struct {
 
 // New returns an empty Board.
 func New(o Options) *Board {
-	files, build := loadFiles()
-	return &Board{version: o.Version, serversNow: o.Servers, files: files, build: build, viewers: map[*viewer]struct{}{}, comparisonsNow: o.Comparisons}
+	return &Board{
+		options: o, build: digestOfFiles(), viewers: map[*viewer]struct{}{}, prefixes: map[string][]prefixReading{},
+	}
 }
 
 // A note is an event of the whole process.
@@ -98,9 +100,9 @@ func (b *Board) Run(ctx context.Context) error {
 // tick asks every workload for its state, records it in the given slot, and sends the changes.
 func (b *Board) tick(now time.Time, slot int) {
 	b.mu.Lock()
-	asked := slices.Clone(b.workloads)
+	asked, watched := slices.Clone(b.workloads), len(b.viewers) > 0
 	b.mu.Unlock()
-	b.readServers(slot)
+	servers := b.readServers(watched, slot)
 	comparisons := b.readComparisons()
 	states := make(map[*Workload]State, len(asked))
 	for _, w := range asked { // without the lock: State may take a lock of the runner
@@ -109,7 +111,7 @@ func (b *Board) tick(now time.Time, slot int) {
 
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.now, b.full, b.compared = now, nil, comparisons
+	b.now, b.full, b.servers, b.compared = now, nil, servers, comparisons
 	rows := make([][]row, len(b.workloads))
 	for i, w := range b.workloads {
 		if state, ok := states[w]; ok { // otherwise the workload was added meanwhile

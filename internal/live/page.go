@@ -2,9 +2,15 @@ package live
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
 	"html/template"
 	"net/http"
+	"path"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 )
 
 // pageFile is the template of the page among its files.
@@ -29,7 +35,7 @@ func (b *Board) Handler() http.Handler {
 	mux.Handle("GET /live/{$}", http.RedirectHandler("../live", http.StatusFound))
 	mux.HandleFunc("GET /live/events", b.serveEvents)
 	mux.HandleFunc("GET /live/snapshot.json", b.serveSnapshot)
-	mux.HandleFunc("GET /live/{file}", b.serveFile)
+	mux.Handle("GET /live/{file}", gzhttp.GzipHandler(http.HandlerFunc(b.serveFile)))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -61,4 +67,42 @@ func (b *Board) serveSnapshot(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(text)
+}
+
+// The files of the page. The page loads nothing from elsewhere, and nothing is built.
+//
+//go:embed assets
+var assets embed.FS
+
+// digestOfFiles identifies the page's files, the template included.
+func digestOfFiles() string {
+	all := sha256.New()
+	entries, _ := assets.ReadDir("assets") // the folder is embedded
+	for _, entry := range entries {
+		text, _ := assets.ReadFile("assets/" + entry.Name())
+		sum := sha256.Sum256(text)
+		all.Write(sum[:])
+	}
+	return hex.EncodeToString(all.Sum(nil)[:8])
+}
+
+// mediaTypes are those of the page's files. The system's table is not used: it differs between machines.
+var mediaTypes = map[string]string{
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// serveFile serves one of the page's files. Browsers revalidate a file each time, so that no old script meets new data
+// after an upgrade. The tag is a weak one, because it is that of the compressed file too.
+func (b *Board) serveFile(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("file")
+	text, err := assets.ReadFile("assets/" + name)
+	if err != nil || name == pageFile {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Type", mediaTypes[path.Ext(name)])
+	h.Set("ETag", `W/"`+b.build+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 }

@@ -1,55 +1,118 @@
 package live
 
-// A Server is what a target's engine and GPUs report, summed over replicas, ranks and GPUs. A value that is unknown is NaN.
-type Server struct {
-	EngineDown  bool    // no metrics page of the engine can be scraped, though at least one is known
-	GPUsDown    bool    // no source of GPU metrics can be read, though at least one is configured
-	Running     float64 // requests that the engine works on
-	Waiting     float64 // requests in the engine's queue
-	KVCache     float64 // usage of the fullest KV cache, 0 to 1
-	PrefixHits  float64 // share of the prompt tokens of the last minute that were found in the prefix cache, 0 to 1
-	GPUs        int
-	Power       float64 // watts
-	Utilization float64 // mean over the GPUs, 0 to 1: SM activity, or the utilization where that is unknown
-}
+import (
+	"slices"
 
-// serverValues is a Server as the page gets it.
-type serverValues struct {
-	EngineDown  bool  `json:"engine_down"`
-	GPUsDown    bool  `json:"gpus_down"`
-	Running     value `json:"running"`
-	Waiting     value `json:"waiting"`
-	KVCache     value `json:"kv_cache"`
-	PrefixHits  value `json:"prefix_hits"`
+	"replayd/internal/scrape"
+)
+
+// hitReadings is how many readings the prefix hits span: a minute, at one every 5 s.
+const hitReadings = 12
+
+// A server has the figures of a target's engines and GPUs, summed over replicas, ranks and GPUs.
+type server struct {
+	EngineDown  bool  `json:"engine_down"` // no metrics page of the engine can be scraped, though at least one is known
+	GPUsDown    bool  `json:"gpus_down"`   // no source of GPU metrics can be read, though at least one is configured
+	Running     value `json:"running"`     // requests that the engine works on
+	Waiting     value `json:"waiting"`     // requests in the engine's queue
+	KVCache     value `json:"kv_cache"`    // usage of the fullest KV cache, 0 to 1
+	PrefixHits  value `json:"prefix_hits"` // share of the prompt tokens of the last minute, 0 to 1
 	GPUs        int   `json:"gpus"`
-	Power       value `json:"power"`
-	Utilization value `json:"utilization"`
+	Power       value `json:"power"`       // watts
+	Utilization value `json:"utilization"` // mean over the GPUs, 0 to 1: SM activity, else the utilization
 }
 
-// readServers reads the servers once a slot, and only while somebody watches. It is called without the lock.
-func (b *Board) readServers(slot int) {
-	b.mu.Lock()
-	watched, read := len(b.viewers) > 0, b.servers != nil && b.serversOf == slot
-	b.mu.Unlock()
-	if b.serversNow == nil || watched && read {
-		return
-	}
-	var servers map[string]Server
-	if watched {
-		servers = b.serversNow()
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.servers, b.serversOf = servers, slot
-}
+// A prefixReading has the counters of the prefix caches of a target's engines, in tokens.
+type prefixReading struct{ queries, hits value }
 
-// server returns the values of a target, and nil while they are not read. The lock is held.
-func (b *Board) server(target string) *serverValues {
-	s, ok := b.servers[target]
-	if !ok {
+// A reported has the latest readings of the engines of a target, or of its sources of GPUs.
+type reported []scrape.Values
+
+// readServers returns what engines and GPUs report, by target: read once a slot, and nil while nobody watches. It is
+// called without the lock.
+func (b *Board) readServers(watched bool, slot int) map[string]*server {
+	switch {
+	case !watched || b.options.Engines == nil:
 		return nil
+	case b.servers != nil && b.serversOf == slot:
+		return b.servers
 	}
-	return &serverValues{
-		s.EngineDown, s.GPUsDown, value(s.Running), value(s.Waiting), value(s.KVCache), value(s.PrefixHits), s.GPUs, value(s.Power), value(s.Utilization),
+	b.serversOf = slot
+	engines, gpus := map[string]reported{}, map[string]reported{}
+	servers := map[string]*server{}
+	by := func(of map[string]reported, all []scrape.Values) {
+		for _, v := range all {
+			of[v.Target] = append(of[v.Target], v)
+			servers[v.Target] = nil
+		}
 	}
+	by(engines, b.options.Engines())
+	by(gpus, b.options.GPUs())
+	for target := range servers {
+		engine := func(name string) []value { return engines[target].each("replayd_engine_" + name) }
+		gpu := func(name string) []value { return gpus[target].each("replayd_gpu_" + name) }
+		power, busy := gpu("power_watts"), gpu("sm_active_ratio")
+		if len(busy) == 0 {
+			busy = gpu("utilization_ratio")
+		}
+		now := prefixReading{sum(engine("prefix_cache_queries_tokens_total")), sum(engine("prefix_cache_hits_tokens_total"))}
+		kept := b.prefixes[target]
+		kept = append(kept[max(0, len(kept)-hitReadings):], now)
+		b.prefixes[target] = kept
+		servers[target] = &server{
+			EngineDown: engines[target].down(), GPUsDown: gpus[target].down(),
+			Running: sum(engine("requests_running")), Waiting: sum(engine("requests_waiting")),
+			KVCache: most(engine("kv_cache_usage_ratio")), PrefixHits: hitRatio(kept[0], now),
+			GPUs: max(len(power), len(busy)), Power: sum(power), Utilization: sum(busy) / value(len(busy)),
+		}
+	}
+	return servers
+}
+
+// down reports whether there is something to read and nothing of it can be read.
+func (r reported) down() bool {
+	return len(r) > 0 && !slices.ContainsFunc(r, func(v scrape.Values) bool { return v.Up })
+}
+
+// each returns the values of a name, one for each replica, rank or GPU. MIG instances are left out: they are parts of
+// their GPU.
+func (r reported) each(name string) (values []value) {
+	for _, v := range r {
+		for _, s := range v.Series {
+			if s.Name == name && !s.Part {
+				values = append(values, value(s.Value))
+			}
+		}
+	}
+	return values
+}
+
+// hitRatio returns the hit ratio between two readings. It is unknown without queries, if an engine does not count them,
+// and after a restart.
+func hitRatio(first, last prefixReading) value {
+	queries, hits := last.queries-first.queries, last.hits-first.hits
+	if !(queries > 0) || hits < 0 || hits > queries {
+		return unknown
+	}
+	return hits / queries
+}
+
+// sum returns the sum, unknown without values.
+func sum(values []value) value {
+	if len(values) == 0 {
+		return unknown
+	}
+	var sum value
+	for _, v := range values {
+		sum += v
+	}
+	return sum
+}
+
+// most returns the maximum, unknown without values.
+func most(values []value) value {
+	if len(values) == 0 {
+		return unknown
+	}
+	return slices.Max(values)
 }

@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"replayd/internal/measure"
@@ -35,26 +36,16 @@ type news struct {
 
 // described is a workload with the values that do not change while it runs.
 type described struct {
-	Name     string          `json:"name"`
-	Target   string          `json:"target"`
-	URL      string          `json:"url"`
-	API      string          `json:"api"`
-	Model    string          `json:"model"`
-	Schedule string          `json:"schedule"`
-	Closed   bool            `json:"closed,omitempty"`
-	Lanes    int             `json:"lanes"`
-	SLO      string          `json:"slo"`    // in words
-	Bounds   bounds          `json:"bounds"` // on times
-	Trace    playing         `json:"trace"`
-	Curve    binned          `json:"curve"`
-	Figures  *workloadValues `json:"figures"`
+	*WorkloadOptions
+	SLO     string           `json:"slo"`    // in words
+	Bounds  map[string]value `json:"bounds"` // on times, in seconds
+	Trace   playing          `json:"trace"`
+	Curve   binned           `json:"curve"`
+	Figures *workloadValues  `json:"figures"`
 }
 
-// bounds holds seconds by name of the quantity.
-type bounds map[string]value
-
-func boundsOf(slo measure.SLO) bounds {
-	times := bounds{}
+func boundsOf(slo measure.SLO) map[string]value {
+	times := map[string]value{}
 	for _, b := range slo {
 		if b.Quantity.Unit() == measure.Milliseconds {
 			times[b.Quantity.String()] = value(b.Limit / 1e3)
@@ -100,21 +91,15 @@ func encode(v any) []byte {
 // snapshot shares only immutable data with the Board. The caller holds the lock.
 func (b *Board) snapshot() snapshot {
 	s := snapshot{
-		Version: b.version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
+		Version: b.options.Version, Build: b.build, Now: instant(b.now), SlotSeconds: span(slotTime), Slots: slots,
 		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
 		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...), Comparisons: b.compared,
 	}
-	each := make([]workloadValues, len(b.workloads))
+	each := b.values(func(_ int, h *history) ([]shownFailure, []row) { return h.failures.all(), slices.Clone(h.rows) })
 	for i, w := range b.workloads {
-		each[i] = w.values(b.now)
-		each[i].Server = b.server(w.options.Target)
-		w.history.mu.Lock()
-		each[i].Failures, each[i].Rows = w.history.failures.all(), append([]row{}, w.history.rows...)
-		w.history.mu.Unlock()
 		o := &w.options
 		s.Workloads[i] = described{
-			Name: o.Name, Target: o.Target, URL: o.URL, API: o.API, Model: o.Model, Schedule: o.Schedule, Closed: o.Closed, Lanes: o.Lanes,
-			SLO: strings.ReplaceAll(o.SLO.String(), ",", ", "), Bounds: boundsOf(o.SLO),
+			WorkloadOptions: o, SLO: strings.ReplaceAll(o.SLO.String(), ",", ", "), Bounds: boundsOf(o.SLO),
 			Trace: playing{
 				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
 				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To), Length: span(o.Length),
@@ -130,19 +115,26 @@ func (b *Board) snapshot() snapshot {
 	return s
 }
 
+// values returns the values of all workloads, with the failures and rows that of returns of a locked history.
+func (b *Board) values(of func(i int, h *history) ([]shownFailure, []row)) []workloadValues {
+	each := make([]workloadValues, len(b.workloads))
+	for i, w := range b.workloads {
+		each[i] = w.values(b.now)
+		each[i].Server = b.servers[w.options.Target]
+		w.history.mu.Lock()
+		each[i].Failures, each[i].Rows = of(i, w.history)
+		w.history.mu.Unlock()
+	}
+	return each
+}
+
 // news encodes the rows that the tick closed, in the order of the workloads. The caller holds the lock.
 func (b *Board) news(rows [][]row) []byte {
-	n := news{Now: instant(b.now), Workloads: make([]workloadValues, len(b.workloads)), Comparisons: b.compared}
+	n := news{Now: instant(b.now), Comparisons: b.compared}
 	if b.noted {
 		n.Notes = b.notes
 	}
-	for i, w := range b.workloads {
-		n.Workloads[i] = w.values(b.now)
-		n.Workloads[i].Server = b.server(w.options.Target)
-		w.history.mu.Lock()
-		n.Workloads[i].Failures, n.Workloads[i].Rows = w.history.failures.news(), rows[i]
-		w.history.mu.Unlock()
-	}
+	n.Workloads = b.values(func(i int, h *history) ([]shownFailure, []row) { return h.failures.news(), rows[i] })
 	n.Verdict = verdictOf(b.workloads, n.Workloads, b.compared)
 	return encode(n)
 }

@@ -17,14 +17,12 @@ var unknown = value(math.NaN())
 func (f value) known() bool { return !math.IsNaN(float64(f)) }
 
 // MarshalJSON implements json.Marshaler.
-func (f value) MarshalJSON() ([]byte, error) { return f.append(nil), nil }
-
-func (f value) append(b []byte) []byte {
+func (f value) MarshalJSON() ([]byte, error) {
 	if !f.known() || math.IsInf(float64(f), 0) {
-		return append(b, "null"...)
+		return []byte("null"), nil
 	}
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(float64(f), 'g', 3, 64), 64) // FormatFloat made the text
-	return strconv.AppendFloat(b, short, 'f', -1, 64)
+	return strconv.AppendFloat(nil, short, 'f', -1, 64), nil
 }
 
 // An instant is sent as Unix seconds with three decimals; the zero time is sent as 0.

@@ -33,16 +33,6 @@ type verdict struct {
 	Since instant `json:"since,omitzero"` // when the level became this one
 }
 
-// Thresholds of the levels, over the last minute.
-const (
-	badShare     = 0.05 // of the requests failed or dropped
-	badAtLeast   = 2    // requests; one alone is not bad
-	strainedOver = 0.01 // of the eligible requests missed the SLO
-	badOver      = 0.10
-	lateStrained = 50 * time.Millisecond // p99 of lateness: from here on, this process is part of what is measured
-	skewStrained = 500 * time.Millisecond
-)
-
 // wholeFrom is the percentage from which no decimals are shown.
 const wholeFrom = 10
 
@@ -86,9 +76,9 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	switch {
 	case s.Ledger.Waiting > 0 && s.Ledger.InFlight >= int64(o.Lanes):
 		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Ledger.Waiting)}
-	case late.known() && float64(late) > lateStrained.Seconds():
+	case late.known() && float64(late) > thresholds[lateStrained].value:
 		return verdict{Level: strained, Text: "requests go out late: p99 " + short(late)}
-	case s.Skew.Abs() >= skewStrained:
+	case s.Skew.Abs().Seconds() >= thresholds[skewStrained].value:
 		return verdict{Level: strained, Text: "the wall clock moved by " + s.Skew.Round(time.Millisecond).String() + " since the loop began"}
 	case s.Phase == Waiting:
 		return verdict{Level: idle, Text: "waiting" + because(s.Reason)}
@@ -107,31 +97,29 @@ func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 // invalid. A workload that sheds load as configured is at most strained. The text also counts drops of the guard: it
 // would contradict the rest of the page without them.
 func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
-	failed, most, mostN := m.failed(), "", int64(0)
-	for i, n := range m.outcomes {
-		if outcomes[i].Failed() && n > mostN {
-			most, mostN = string(outcomes[i]), n
+	failed, most, mostN := m.Failed(), "", int64(0)
+	for _, o := range outcomes {
+		if n := m.Outcomes[o]; o.Failed() && n > mostN {
+			most, mostN = string(o), n
 		}
 	}
-	var dropped, shed, all int64 // judged; shed as configured; judged or dropped by the guard
-	for i, n := range m.dropped {
-		switch dropReasons[i] {
-		case measure.Overload, measure.Missed, measure.SessionFailed, measure.Invalid:
-			dropped += n
-		case measure.Guarded:
-		default:
-			continue
-		}
-		if o.Sheds && dropReasons[i] == measure.Overload {
-			shed = n
+	var dropped, all int64 // judged; judged or dropped by the guard
+	counted := []measure.DropReason{
+		measure.Overload, measure.Guarded, measure.Missed, measure.SessionFailed, measure.Invalid,
+	}
+	for _, why := range counted {
+		n := m.Dropped[why]
+		if n > mostN {
+			most, mostN = string(why), n
 		}
 		all += n
-		if n > mostN {
-			most, mostN = string(dropReasons[i]), n
+		if why != measure.Guarded {
+			dropped += n
 		}
 	}
-	lost := failed + dropped
-	if lost == 0 {
+	ended := m.Finished() - m.Outcomes[measure.Cancelled]
+	of := float64(ended + dropped)
+	if failed == 0 && float64(dropped) <= thresholds[droppedStrained].value*of {
 		return verdict{Level: well}
 	}
 	what := "failed"
@@ -141,30 +129,33 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	case all > 0:
 		what = "failed or were dropped"
 	}
-	ended := m.finished() - m.cancelled()
-	of := float64(ended + dropped)
 	if mostN < failed+all {
 		most = "mostly " + most
 	}
 	v := verdict{Level: strained, Text: fmt.Sprintf("%s of requests %s in the last minute: %s", percent(float64(failed+all)/float64(ended+all)), what, most)}
-	if n := lost - shed; float64(n)/of >= badShare && n >= badAtLeast {
+	lost := float64(failed + dropped)
+	if o.Sheds {
+		lost -= float64(m.Dropped[measure.Overload])
+	}
+	if lost > thresholds[lostBad].value*of && lost >= thresholds[countBad].value {
 		v.Level = bad
 	}
 	return v
 }
 
-// judgeSLO compares the service attainment with the thresholds of this page.
+// judgeSLO compares the share of the eligible requests that missed the SLO with the share that may.
 func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
-	share, ok := m.attainment()
+	share, ok := m.ServiceAttainment()
 	if len(o.SLO) == 0 || !ok {
 		return verdict{Level: well}
 	}
-	missed := m.eligible - m.good
+	missed, may := 1-share, 1-o.Objective
 	v := verdict{Level: well, Text: met(m) + " of the eligible requests in the last minute met the SLO"}
 	switch {
-	case share <= 1-badOver && missed >= badAtLeast:
+	case missed > min(thresholds[missedBad].value*may, thresholds[missedBadMost].value) &&
+		float64(m.Eligible-m.Good) >= thresholds[countBad].value:
 		v.Level = bad
-	case share <= 1-strainedOver:
+	case missed > thresholds[missedStrained].value*may:
 		v.Level = strained
 	}
 	return v
@@ -172,25 +163,20 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 
 // met returns the share of the eligible requests that met the SLO, as a text.
 func met(m countsAt) string {
-	if m.good == 0 {
+	if m.Good == 0 {
 		return "none"
 	}
-	share, _ := m.attainment()
+	share, _ := m.ServiceAttainment()
 	return percent(share)
 }
 
 // judgeBudget judges requests that the budget dropped: nothing is wrong, but the load is not the trace's.
 func judgeBudget(m countsAt) verdict {
-	var dropped int64
-	for i, n := range m.dropped {
-		if dropReasons[i] == measure.Budget {
-			dropped = n
-		}
-	}
+	dropped := m.Dropped[measure.Budget]
 	if dropped == 0 {
 		return verdict{Level: well}
 	}
-	share := float64(dropped) / float64(m.finished()+m.lost())
+	share := float64(dropped) / float64(m.Finished()+m.Unsent())
 	return verdict{Level: strained, Text: "held back by its budget: " + percent(share) + " of requests in the last minute"}
 }
 
@@ -247,4 +233,54 @@ func tally(count [len(levelNames)]int) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// A threshold is where the verdict on the last minute changes. Alerts that judge the same have the same value: a test
+// reads alerts/. They differ in the time for which it must hold, and so in how many requests it takes.
+type threshold struct {
+	value  float64
+	alerts []string // nil: none judges this
+	promql string   // how they compare it; %v: the value
+}
+
+// The places in thresholds.
+const (
+	lostBad         = iota // share of the requests that failed or were dropped
+	droppedStrained        // share of the requests that were dropped; of those that failed one is enough
+	missedBad              // share of the eligible requests that missed the SLO, ÷ the share that may
+	missedBadMost          // the share that is bad with any objective
+	missedStrained         // as missedBad
+	countBad               // requests; one alone is not bad
+	lateStrained           // p99 of lateness in seconds
+	skewStrained           // of the wall clock, in seconds
+)
+
+var thresholds = [...]threshold{
+	lostBad: {
+		0.05, []string{"ReplaydErrorRatio"}, "min_over_time(workload:replayd_failed_requests:ratio_rate5m[10m]) > %v",
+	},
+	droppedStrained: {
+		0.01,
+		[]string{"ReplaydOverload", "ReplaydMissed", "ReplaydInvalidRequests"},
+		"/ (workload:replayd_requests_expected:rate5m > 0) > %v",
+	},
+	missedBad: {
+		14.4,
+		[]string{"ReplaydSLOBurnFast"},
+		"workload:replayd_bad_requests:ratio_rate5m > clamp_max(%v * (1 - workload:replayd_slo_objective_ratio:max), 0.9)",
+	},
+	missedBadMost: {
+		0.9,
+		[]string{"ReplaydSLOBurnFast"},
+		"workload:replayd_bad_requests:ratio_rate5m > clamp_max(14.4 * (1 - workload:replayd_slo_objective_ratio:max), %v)",
+	},
+	missedStrained: {
+		1,
+		[]string{"ReplaydSLOBurnSlow"},
+		"workload:replayd_bad_requests:ratio_rate6h > 1 - workload:replayd_slo_objective_ratio:max",
+	},
+	countBad: {value: 2},
+	// ReplaydLate judges the mean of 5 minutes without waits for a lane: one stall is within it, and not within this.
+	lateStrained: {value: 0.05},
+	skewStrained: {value: 0.5},
 }

@@ -33,7 +33,8 @@ func TestJudge(t *testing.T) {
 	slo := measure.SLO{{Quantity: measure.TTFT, Limit: 1000}}
 	f := func(s State, c measure.Ledger, late time.Duration, slo measure.SLO, want level, text string) {
 		t.Helper()
-		got := judge(&WorkloadOptions{Lanes: 8, SLO: slo}, &s, newCountsAt(time.Time{}, c), value(late.Seconds()))
+		o := WorkloadOptions{Lanes: 8, SLO: slo, Objective: 0.99}
+		got := judge(&o, &s, countsAt{Ledger: c}, value(late.Seconds()))
 		if got.Level != want || got.Text != text {
 			t.Errorf("got %v: %s; want %v: %s", got.Level, got.Text, want, text)
 		}
@@ -49,19 +50,19 @@ func TestJudge(t *testing.T) {
 	f(up(State{Phase: Draining}), measure.Ledger{}, 0, none, idle, "draining")
 	f(up(State{Phase: Paused}), dropped(counts(0, 0, 0), measure.Paused, 50), 0, none, strained, "paused: what falls due is dropped")
 
-	sheds := newCountsAt(time.Time{}, dropped(counts(90, 0, 90), measure.Overload, 50))
+	sheds := countsAt{Ledger: dropped(counts(90, 0, 90), measure.Overload, 50)}
 	if got := judge(&WorkloadOptions{Lanes: 8, Sheds: true}, &running, sheds, 0); got.Level != strained {
 		t.Errorf("a workload that sheds: got %v: %s", got.Level, got.Text)
 	}
 	closed := up(State{Phase: Paused})
-	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, newCountsAt(time.Time{}, counts(0, 0, 0)), 0); got.Text != "paused: nothing falls due" {
+	if got := judge(&WorkloadOptions{Lanes: 8, Closed: true}, &closed, countsAt{Ledger: counts(0, 0, 0)}, 0); got.Text != "paused: nothing falls due" {
 		t.Errorf("a closed loop in a pause: got %q", got.Text)
 	}
 	f(up(State{Phase: Warming, Reason: "10 requests that count nowhere"}), measure.Ledger{}, 0, none, well, "warming up: 10 requests that count nowhere")
 
 	guarded := up(State{Phase: Guarded, Reason: "waiting 9 ≥ 8"})
 	f(guarded, dropped(counts(100, 0, 100), measure.Guarded, 500), 0, none, strained, "held back by the guard: waiting 9 ≥ 8")
-	f(guarded, counts(95, 5, 95), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
+	f(guarded, counts(94, 6, 94), 0, none, bad, "held back by the guard: waiting 9 ≥ 8")
 	f(State{Phase: Guarded, Reason: "waiting 9 ≥ 8", TargetText: "does not answer: refused"}, measure.Ledger{}, 0, none, bad, "the target does not answer: refused; the guard holds requests back")
 
 	f(running, dropped(counts(100, 0, 100), measure.Budget, 500), 0, none, strained, "held back by its budget: 83 % of requests in the last minute")
@@ -71,7 +72,8 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(counts(100, 0, 50), measure.Budget, 500), 0, slo, bad, "50 % of the eligible requests in the last minute met the SLO")
 
 	f(running, counts(96, 4, 96), 0, none, strained, "4.0 % of requests failed in the last minute: http_5xx")
-	f(running, counts(95, 5, 95), 0, none, bad, "5.0 % of requests failed in the last minute: http_5xx")
+	f(running, counts(95, 5, 95), 0, none, strained, "5.0 % of requests failed in the last minute: http_5xx")
+	f(running, counts(94, 6, 94), 0, none, bad, "6.0 % of requests failed in the last minute: http_5xx")
 	cancelled := counts(45, 5, 45)
 	cancelled.Outcomes[measure.Cancelled] = 50
 	f(running, cancelled, 0, none, bad, "10 % of requests failed in the last minute: http_5xx") // of the requests that were not cancelled
@@ -85,9 +87,20 @@ func TestJudge(t *testing.T) {
 	f(running, dropped(counts(90, 10, 90), measure.Guarded, 100), 0, none, bad, "55 % of requests failed or were dropped in the last minute: mostly guard")
 	f(running, dropped(counts(100, 0, 100), measure.Guarded, 100), 0, none, well, "all well") // the guard has closed again
 
-	f(running, counts(1000, 0, 991), 0, slo, well, "all well")
-	f(running, counts(1000, 0, 990), 0, slo, strained, "99 % of the eligible requests in the last minute met the SLO")
-	f(running, counts(1000, 0, 900), 0, slo, bad, "90 % of the eligible requests in the last minute met the SLO")
+	f(running, dropped(counts(99, 0, 99), measure.Overload, 1), 0, none, well, "all well")
+	f(running, dropped(counts(98, 0, 98), measure.Overload, 2), 0, none, strained,
+		"2.0 % of requests were dropped in the last minute: overload")
+
+	f(running, counts(1000, 0, 990), 0, slo, well, "all well")
+	f(running, counts(1000, 0, 989), 0, slo, strained, "99 % of the eligible requests in the last minute met the SLO")
+	f(running, counts(1000, 0, 856), 0, slo, strained, "86 % of the eligible requests in the last minute met the SLO")
+	f(running, counts(1000, 0, 855), 0, slo, bad, "86 % of the eligible requests in the last minute met the SLO")
+	for good, want := range map[int64]level{9: bad, 11: strained} { // 14.4 times the budget is more than all
+		tenth := WorkloadOptions{Lanes: 8, SLO: slo, Objective: 0.9}
+		if got := judge(&tenth, &running, countsAt{Ledger: counts(100, 0, good)}, 0); got.Level != want {
+			t.Errorf("%d of 100 good, with an objective of 0.9: got %v, want %v", good, got.Level, want)
+		}
+	}
 	f(running, counts(96, 4, 50), 0, slo, bad, "50 % of the eligible requests in the last minute met the SLO") // a few failures do not hide the SLO
 	f(running, counts(80, 20, 40), 0, slo, bad, "20 % of requests failed in the last minute: http_5xx; 40 % of the eligible ones met the SLO")
 	f(running, counts(10, 0, 0), 0, slo, bad, "none of the eligible requests in the last minute met the SLO")

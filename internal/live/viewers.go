@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Limits of viewers. A viewer holds at most mostPending ticks that it has not read; viewers share the bytes of a tick.
+// Limits of viewers. A viewer holds at most maxPending ticks that it has not read; viewers share the bytes of a tick.
 const (
-	mostViewers = 64
-	mostPending = 16               // ticks
-	takeTime    = 15 * time.Second // for one event: the first event can be long, and the network a phone's
-	lastTime    = time.Second      // for pending events when Run ends
+	maxViewers = 64
+	maxPending = 16               // ticks
+	takeTime   = 15 * time.Second // for one event: the first event can be long, and the network a phone's
+	lastTime   = time.Second      // for pending events when Run ends
 )
 
 // A viewer is one stream of events.
@@ -27,11 +27,11 @@ type viewer struct {
 func (b *Board) join(from string, stream *http.ResponseController) (v *viewer, first []byte, joined bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over || len(b.viewers) >= mostViewers && !b.makeRoom(from) {
+	if b.over || len(b.viewers) >= maxViewers && !b.makeRoom(from) {
 		return nil, nil, false
 	}
 	b.joined++
-	v = &viewer{from: from, number: b.joined, events: make(chan []byte, mostPending), stream: stream}
+	v = &viewer{from: from, number: b.joined, events: make(chan []byte, maxPending), stream: stream}
 	b.viewers[v] = struct{}{}
 	b.watching.Add(1)
 	return v, event("all", b.all()), true

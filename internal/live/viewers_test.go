@@ -198,22 +198,22 @@ func TestTooManyPending(t *testing.T) {
 	if !joined {
 		t.Fatal("not joined")
 	}
-	for range mostPending {
+	for range maxPending {
 		b.send([]byte("x"))
 	}
 	if _, there := b.viewers[v]; !there {
-		t.Fatalf("gone with %d ticks pending", mostPending)
+		t.Fatalf("gone with %d ticks pending", maxPending)
 	}
 	b.send([]byte("x"))
 	if _, there := b.viewers[v]; there {
-		t.Errorf("still there with %d ticks pending", mostPending+1)
+		t.Errorf("still there with %d ticks pending", maxPending+1)
 	}
 	n := 0
 	for range v.events { // it was closed
 		n++
 	}
-	if n != mostPending {
-		t.Errorf("%d events, want %d", n, mostPending)
+	if n != maxPending {
+		t.Errorf("%d events, want %d", n, maxPending)
 	}
 	b.leave(v)
 }
@@ -227,7 +227,7 @@ func TestTooManyViewers(t *testing.T) {
 	run(t, func(t *testing.T, b *Board) {
 		p := serve(t, b)
 		var first net.Conn
-		for range mostViewers {
+		for range maxViewers {
 			s := watch(t, p)
 			if s.status != "200 OK" {
 				t.Fatalf("got %s", s.status)
@@ -266,21 +266,21 @@ func TestViewersOfManyHosts(t *testing.T) {
 			all = append(all, v)
 		}
 	}
-	for range mostViewers {
+	for range maxViewers {
 		join("10.0.0.1", true)
 	}
 	join("10.0.0.1", false)
-	for range mostViewers / 2 {
+	for range maxViewers / 2 {
 		join("10.0.0.2", true)
 	}
 	join("10.0.0.2", false)
 	join("10.0.0.1", false)
 	join("10.0.0.3", true)
-	if len(b.viewers) != mostViewers {
-		t.Errorf("want %d viewers, got %d", mostViewers, len(b.viewers))
+	if len(b.viewers) != maxViewers {
+		t.Errorf("want %d viewers, got %d", maxViewers, len(b.viewers))
 	}
 	for i, v := range all {
-		if _, there := b.viewers[v]; there != (i > mostViewers/2) {
+		if _, there := b.viewers[v]; there != (i > maxViewers/2) {
 			t.Errorf("viewer %d of %s: still there: %v", i, v.from, there)
 		}
 		b.leave(v)

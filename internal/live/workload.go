@@ -12,24 +12,27 @@ import (
 
 // WorkloadOptions describe a workload on the page. They do not change while it runs.
 type WorkloadOptions struct {
-	Name     string // one line on the page; a later workload of that name replaces it
-	Target   string
-	URL      string // shown without user, password and query
-	API      string
-	Model    string
-	Schedule string // in words: "loop on the wall clock, speed 2", "once"
-	Closed   bool   // rows are due when a lane is free: there is no position in a plan, and nothing is due in a pause
-	Lanes    int
-	SLO      measure.SLO
-	Sheds    bool // overload: drop; see measure.WorkloadOptions
-	Trace    metrics.TraceInfo
-	From, To time.Duration // the part of the trace that is played, in trace time; To 0: to its end
-	Length   time.Duration // of the whole trace: the offset of its last row; 0 if rows do not follow its times
-	Curve    trace.Curve   // of the whole trace; likewise empty
+	Name     string `json:"name"` // one line on the page; a later workload of that name replaces it
+	Target   string `json:"target"`
+	URL      string `json:"url"` // shown without user, password and query
+	API      string `json:"api"`
+	Model    string `json:"model"`
+	Schedule string `json:"schedule"` // in words: "loop on the wall clock, speed 2", "once"
+	// Closed: rows are due when a lane is free. There is no position in a plan, and nothing is due in a pause.
+	Closed bool `json:"closed,omitempty"`
+	Lanes  int  `json:"lanes"`
+
+	SLO       measure.SLO       `json:"-"`
+	Objective float64           `json:"-"` // share of the eligible requests that should meet the SLO, between 0 and 1
+	Sheds     bool              `json:"-"` // overload: drop; see measure.WorkloadOptions
+	Trace     metrics.TraceInfo `json:"-"`
+	From, To  time.Duration     `json:"-"` // the part of the trace that is played, in trace time; To 0: to its end
+	Length    time.Duration     `json:"-"` // of the whole trace: its last row's offset; 0 if rows do not follow its times
+	Curve     trace.Curve       `json:"-"` // of the whole trace; likewise empty
 
 	// State is called once a second, on the goroutine of Run and without a lock, until the workload is removed or
 	// replaced. One more call may come just after.
-	State func() State
+	State func() State `json:"-"`
 }
 
 // A Phase is the activity of a workload.

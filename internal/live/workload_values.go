@@ -13,7 +13,7 @@ type workloadValues struct {
 	TargetText string  `json:"target_text"`
 	Started    instant `json:"started"`
 
-	Server *serverValues `json:"server,omitempty"` // of its target
+	Server *server `json:"server,omitempty"` // of its target
 
 	Loop         int64 `json:"loop"`
 	Position     span  `json:"position"`
@@ -71,23 +71,22 @@ func (w *Workload) values(now time.Time) workloadValues {
 	h.mu.Lock()
 	latency, minute, recent := h.lastMinute(), h.within(minuteMarks*second), h.within(rateTime)
 	h.mu.Unlock()
-	total := newCountsAt(now, s.Ledger)
 	f := workloadValues{
 		Verdict: w.verdict, Phase: s.Phase, TargetText: cut(s.TargetText, reasonBytes),
 		Started: instant(s.Started), Loop: s.Loop, Position: span(s.Position), LoopDuration: span(s.LoopDuration), Skew: span(s.Skew),
 		Expected: s.Ledger.Expected, InFlight: s.Ledger.InFlight, Waiting: s.Ledger.Waiting, Retries: s.Ledger.Retries,
-		Finished: total.finished(), Dropped: total.lost(),
-		Outcomes: counted(outcomes, total.outcomes), Drops: counted(dropReasons, total.dropped),
+		Finished: s.Ledger.Finished(), Dropped: s.Ledger.Unsent(),
+		Outcomes: less(s.Ledger.Outcomes, nil), Drops: drops(s.Ledger),
 		Rates: rates{
-			Due: recent.perSecond(recent.expected), Finished: recent.perSecond(recent.finished()),
-			Output: recent.perSecond(recent.output), Prompt: recent.perSecond(recent.prompt),
+			Due: recent.perSecond(recent.Expected), Finished: recent.perSecond(recent.Finished()),
+			Output: recent.perSecond(recent.OutputTokens), Prompt: recent.perSecond(recent.PromptTokens),
 		},
 		Minute: lastMinute{
-			Outcomes: counted(outcomes, minute.outcomes), Drops: counted(dropReasons, minute.dropped), WithinSLO: unknown,
+			Outcomes: less(minute.Outcomes, nil), Drops: drops(minute.Ledger), WithinSLO: unknown,
 			TTFT: latency[ttft].quantiles(), TPOT: latency[tpot].quantiles(), Lateness: latency[lateness].quantiles(),
 		},
 	}
-	if share, ok := minute.attainment(); ok && len(w.options.SLO) > 0 {
+	if share, ok := minute.ServiceAttainment(); ok && len(w.options.SLO) > 0 {
 		f.Minute.WithinSLO = value(share)
 	}
 	if !s.Next.IsZero() {
@@ -95,15 +94,4 @@ func (w *Workload) values(now time.Time) workloadValues {
 		f.Next = &next
 	}
 	return f
-}
-
-// counted returns the counts that are not 0, by name.
-func counted[K comparable](names []K, n []int64) map[K]int64 {
-	m := map[K]int64{}
-	for i, name := range names {
-		if n[i] != 0 {
-			m[name] = n[i]
-		}
-	}
-	return m
 }

@@ -14,7 +14,7 @@ type Ledger struct {
 	Waiting  int64                `json:"waiting"`  // fell due and wait for a lane or for the previous turn
 	Outcomes map[Outcome]int64    `json:"outcomes"` // finished requests
 	Dropped  map[DropReason]int64 `json:"dropped"`  // never sent; without Filtered
-	Filtered int64                `json:"filtered"` // over the configured length limits; not in Expected
+	Filtered int64                `json:"filtered"` // over the length limits, or with several choices; not in Expected
 	Good     int64                `json:"good"`     // ended ok and met every bound of the SLO
 	Eligible int64                `json:"eligible"` // the service is responsible for their outcome; see Eligible
 	Sessions Sessions             `json:"sessions,omitzero"`
@@ -42,6 +42,9 @@ func shareOf(n, of int64) (share float64, ok bool) {
 
 // Finished returns the number of requests that ended, with any outcome.
 func (l Ledger) Finished() int64 { return sumOf(l.Outcomes) }
+
+// Failed returns the number of requests that failed.
+func (l Ledger) Failed() int64 { return l.Finished() - l.Outcomes[OK] - l.Outcomes[Cancelled] }
 
 // Unsent returns the number of expected requests that were dropped.
 func (l Ledger) Unsent() int64 { return sumOf(l.Dropped) }
@@ -101,24 +104,35 @@ func (r DropReason) Eligible(sheds bool) bool { return r == SessionFailed || r =
 var (
 	outcomes = [...]Outcome{
 		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
-		TimeoutTotal, Truncated, BadStream, ErrorEvent, Empty, Cancelled, Aborted,
+		TimeoutTotal, Truncated, BadStream, ErrorEvent, ServerAbort, Empty, Cancelled, Aborted,
 	}
 	dropReasons = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, SessionFailed, Invalid, Shutdown, Filtered}
-	guardLimits = [...]GuardLimit{GuardWaiting, GuardKVCacheUsage, GuardErrorRatio, GuardBlind, GuardUnsupported}
 )
 
 // Lengths of the lists.
 const (
 	NumOutcomes    = len(outcomes)
 	NumDropReasons = len(dropReasons)
-	NumGuardLimits = len(guardLimits)
 )
-
-// GuardLimits returns all limits of a guard.
-func GuardLimits() []GuardLimit { return slices.Clone(guardLimits[:]) }
 
 // Outcomes returns all outcomes, ok first, in the order of /metrics and of the pages.
 func Outcomes() []Outcome { return slices.Clone(outcomes[:]) }
 
 // DropReasons returns all reasons for a drop.
 func DropReasons() []DropReason { return slices.Clone(dropReasons[:]) }
+
+// RecordsVersion is the version of records files. A file with a greater one may mean something else by the same
+// fields, and is refused.
+const RecordsVersion = 1
+
+// A LedgerLine is a line of a records file that holds the ledger of one workload: {"ledger":{…}}.
+type LedgerLine struct {
+	Version  int    `json:"version"`  // RecordsVersion of the writer; 0: from before there was one, and read as 1
+	Time     int64  `json:"time_ns"`  // instant of the ledger, in Unix ns like began_ns
+	Began    int64  `json:"began_ns"` // instant at which all counts were 0; it tells the runs of a file apart
+	Workload string `json:"workload"`
+	Target   string `json:"target"`
+	Shard    string `json:"shard"` // index/count, such as 0/2
+	SLO      string `json:"slo"`   // in the syntax of ParseSLO
+	Ledger
+}

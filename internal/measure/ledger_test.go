@@ -127,7 +127,6 @@ func TestLists(t *testing.T) {
 	for what, n := range map[string][2]int{
 		"outcomes": {len(slices.Compact(slices.Sorted(slices.Values(Outcomes())))), NumOutcomes},
 		"drops":    {len(slices.Compact(slices.Sorted(slices.Values(DropReasons())))), NumDropReasons},
-		"limits":   {len(slices.Compact(slices.Sorted(slices.Values(GuardLimits())))), NumGuardLimits},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%s: want %d names, got %d", what, n[1], n[0])

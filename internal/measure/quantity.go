@@ -1,7 +1,6 @@
 package measure
 
 import (
-	"cmp"
 	"math"
 	"time"
 )
@@ -21,7 +20,7 @@ const (
 	SecondToken    // second content chunk − first content chunk
 	PerUser        // 1 / TPOT of the one request
 	OutputLength   // tokens of the answer, including reasoning tokens
-	InputLength    // tokens of the prompt: as requested, else as counted by a tokenizer, else as reported by the server
+	InputLength    // tokens of the prompt: as counted by the server, else by a tokenizer, else as the row asks
 	OutputCount    // tokens of the answer without reasoning tokens
 	ReasoningCount // reasoning tokens
 	NumQuantities
@@ -37,27 +36,31 @@ const (
 	TokensPerSecond Unit = "tokens/sec/user"
 )
 
-// quantities describes each Quantity. name is replayd's name, tag is the name in AIPerf's files. If AIPerf flags a quantity
-// as larger is better (MetricFlags.LARGER_IS_BETTER), a bound is a minimum; otherwise it is a maximum.
+// quantities describes each Quantity. name is replayd's name, tag is the name in AIPerf's files, title is that in its
+// tables. If AIPerf flags a quantity as larger is better (MetricFlags.LARGER_IS_BETTER), a bound is a minimum; otherwise it
+// is a maximum.
 var quantities = [NumQuantities]struct {
-	name, tag string
-	unit      Unit
-	larger    bool
-	streamed  bool // undefined for an answer that is not streamed
+	name, tag, title string
+	unit             Unit
+	larger           bool
+	streamed         bool // undefined for an answer that is not streamed
 }{
-	TTFT:           {"ttft", "time_to_first_token", Milliseconds, false, true},
-	TPOT:           {"tpot", "inter_token_latency", Milliseconds, false, true},
-	E2E:            {"e2e", "request_latency", Milliseconds, false, false},
-	TTFAT:          {"ttfat", "time_to_first_output_token", Milliseconds, false, true},
-	TTFTFromDue:    {"ttft_from_due", "time_to_first_token_from_due", Milliseconds, false, true},
-	E2EFromDue:     {"e2e_from_due", "request_latency_from_due", Milliseconds, false, false},
-	Lateness:       {"lateness", "lateness", Milliseconds, false, false},
-	SecondToken:    {"time_to_second_token", "time_to_second_token", Milliseconds, false, true},
-	PerUser:        {"output_token_throughput_per_user", "output_token_throughput_per_user", TokensPerSecond, true, true},
-	OutputLength:   {"output_sequence_length", "output_sequence_length", Tokens, true, false},
-	InputLength:    {"input_sequence_length", "input_sequence_length", Tokens, true, false},
-	OutputCount:    {"output_token_count", "output_token_count", Tokens, true, false},
-	ReasoningCount: {"reasoning_token_count", "reasoning_token_count", Tokens, true, false},
+	TTFT:        {"ttft", "time_to_first_token", "Time to First Token", Milliseconds, false, true},
+	TPOT:        {"tpot", "inter_token_latency", "Inter Token Latency", Milliseconds, false, true},
+	E2E:         {"e2e", "request_latency", "Request Latency", Milliseconds, false, false},
+	TTFAT:       {"ttfat", "time_to_first_output_token", "Time to First Output Token", Milliseconds, false, true},
+	TTFTFromDue: {"ttft_from_due", "time_to_first_token_from_due", "Time to First Token From Due", Milliseconds, false, true},
+	E2EFromDue:  {"e2e_from_due", "request_latency_from_due", "Request Latency From Due", Milliseconds, false, false},
+	Lateness:    {"lateness", "lateness", "Lateness", Milliseconds, false, false},
+	SecondToken: {"time_to_second_token", "time_to_second_token", "Time to Second Token", Milliseconds, false, true},
+	PerUser: {
+		"output_token_throughput_per_user", "output_token_throughput_per_user", "Output Token Throughput Per User",
+		TokensPerSecond, true, true,
+	},
+	OutputLength:   {"output_sequence_length", "output_sequence_length", "Output Sequence Length", Tokens, true, false},
+	InputLength:    {"input_sequence_length", "input_sequence_length", "Input Sequence Length", Tokens, true, false},
+	OutputCount:    {"output_token_count", "output_token_count", "Output Token Count", Tokens, true, false},
+	ReasoningCount: {"reasoning_token_count", "reasoning_token_count", "Reasoning Token Count", Tokens, true, false},
 }
 
 // String returns replayd's name of the quantity, as in SLOs and series.
@@ -65,6 +68,9 @@ func (q Quantity) String() string { return quantities[q].name }
 
 // Tag returns the quantity's name in AIPerf's files.
 func (q Quantity) Tag() string { return quantities[q].tag }
+
+// Title returns the quantity's name in AIPerf's tables.
+func (q Quantity) Title() string { return quantities[q].title }
 
 // Unit returns the quantity's unit.
 func (q Quantity) Unit() Unit { return quantities[q].unit }
@@ -129,7 +135,7 @@ func (r *Request) Values() Values {
 	if c := r.Timeline.Chunks; len(c) > 1 {
 		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Decoded(), len(c)))
 	}
-	v.SetLengths(cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt), r.Usage.Output, r.Usage.Reasoning)
+	v.SetLengths(r.Input(), r.Usage.Output, r.Usage.Reasoning)
 	return v
 }
 

@@ -2,7 +2,13 @@
 // defines SLOs, and the ledger that counts requests by outcome. It reads no clock: every instant comes with the request.
 package measure
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"replayd/internal/secret"
+)
 
 // An Outcome is how a request ended. Every finished request has exactly one.
 type Outcome string
@@ -22,6 +28,7 @@ const (
 	Truncated         Outcome = "truncated"
 	BadStream         Outcome = "bad_stream"
 	ErrorEvent        Outcome = "error_event"
+	ServerAbort       Outcome = "server_abort"
 	Empty             Outcome = "empty"
 	Cancelled         Outcome = "cancelled"
 	Aborted           Outcome = "aborted"
@@ -56,25 +63,14 @@ const (
 	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
 	Budget   DropReason = "budget"   // would have exceeded the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused
-	Missed   DropReason = "missed"   // the process did not run at the due instant: suspended or starved
+	// Missed: this process did not run at the due instant, or lacked a resource for the request or its guard.
+	Missed   DropReason = "missed"
 	Shutdown DropReason = "shutdown" // still waited when the workload was stopped or replaced
 	Invalid  DropReason = "invalid"  // its message could not be built because of the row or the configuration
 	Filtered DropReason = "filtered" // over the configured length limits; not expected
 
 	// SessionFailed: an earlier turn of the session, or a row that this one comes after, failed. After a dropped row the reason is that row's.
 	SessionFailed DropReason = "session_failed"
-)
-
-// A GuardLimit is a limit of the guard. While it is open, a workload sends no requests.
-type GuardLimit string
-
-// Limits of the guard; the list is complete.
-const (
-	GuardWaiting      GuardLimit = "waiting"         // requests that wait in the engine's queue
-	GuardKVCacheUsage GuardLimit = "kv_cache_usage"  // fraction of the engine's KV cache in use
-	GuardErrorRatio   GuardLimit = "error_ratio"     // fraction of failed requests of the workload
-	GuardBlind        GuardLimit = "missing_metrics" // the engine metrics cannot be scraped
-	GuardUnsupported  GuardLimit = "unsupported"     // the engine's metrics page lacks a figure that a limit needs
 )
 
 // A UsageSource is the source of an answer's token counts.
@@ -93,9 +89,53 @@ const (
 type Usage struct {
 	Prompt, Output, Cached, Reasoning int
 	Opening                           int         // output tokens of the first content chunk, if the server reports usage for each chunk; 0: unknown, taken as 1
-	CacheTold                         bool        // the server reported Cached, even if it is 0
+	CacheReported                     bool        // the server reported Cached, even if it is 0
 	Source                            UsageSource // "" if there was no answer
+	Rules                             UsageRules  // that made these counts out of the server's
 }
+
+// UsageRules are the rules that were applied to the server's counts, one bit for each.
+type UsageRules uint8
+
+// Rules; the list is complete. docs/reference/answers.md says when each applies.
+const (
+	TotalMinusPrompt UsageRules = 1 << iota // output = total − prompt
+	TotalMinusOutput                        // prompt = total − output
+	ReasoningBeside                         // output = output + reasoning: the server's output did not include it
+	NoOutput                                // no output beside content: counted as without usage
+	KeptLarger                              // a later usage was smaller
+	Clipped                                 // more cached tokens than the prompt has, or more reasoning than output
+	TotalDiffers                            // total is not the sum; nothing was changed
+)
+
+var usageRules = [...]string{
+	"total_minus_prompt", "total_minus_output", "reasoning_beside", "no_output", "kept_larger", "clipped", "total_differs",
+}
+
+// NumUsageRules is the number of rules.
+const NumUsageRules = len(usageRules)
+
+// UsageRuleNames returns the names of all rules, as in series, in the order of their bits.
+func UsageRuleNames() []string { return slices.Clone(usageRules[:]) }
+
+// Names returns the names of the rules that are set.
+func (r UsageRules) Names() (names []string) {
+	for i, name := range usageRules {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// String returns the names of the rules, joined by commas; "" for none.
+func (r UsageRules) String() string { return strings.Join(r.Names(), ",") }
+
+// Names of finish reasons that are in no row of the table of meaning.
+const (
+	NoFinish    = "none"  // the answer has none
+	OtherFinish = "other" // it is not known, and ends well
+)
 
 // Decoded returns the number of output tokens after the first content chunk.
 func (u *Usage) Decoded() int { return u.Output - max(1, u.Opening) }
@@ -137,14 +177,18 @@ type Request struct {
 	Turn     int      // trace.Record.Turn
 	Phase    RunPhase // purpose of the request
 	Lane     int      // index of the lane in the workload, from 0
+	Pod      uint16   // of the target that it was sent to, from 1; 0: none was known
 	Timeline Timeline
 
 	Outcome      Outcome
-	Error        string // error text, including the server's own text; "" if ok; at most 512 bytes
-	Status       int    // HTTP status; 0 if none was received
-	Replica      string // that answered, as the target's replica_header names it; "" if the answer has no such header
-	Retried      bool   // sent a second time, because the server had closed the kept connection
-	FinishReason string
+	Error        secret.Text // error text, including the server's own text; "" if ok; at most 512 bytes
+	Status       int         // HTTP status; 0 if none was received
+	Replica      secret.Text // that answered, as the target's replica_header names it; "" if the answer has no such header
+	Retried      bool        // sent a second time, because the server had closed the kept connection
+	FinishReason secret.Text
+	Finish       string      // the finish reason's name in the table of meaning: none, other, or one of a fixed list
+	Unread       int         // events, or parts of them, without a meaning to the reader
+	UnreadText   secret.Text // beginning of the first of them
 
 	InputTokens  int // requested by the trace; 0 if the row brings its own text
 	OutputTokens int // requested by the trace; 0 if the row does not say
@@ -156,3 +200,20 @@ type Request struct {
 	Text    []byte // the answer's content if it is kept; the lane's next request reuses the slice
 	TextCut bool   // Text is not complete: the answer was longer than the bound
 }
+
+// An Echo says what became of the header of an answer that later requests of its session send back.
+type Echo uint8
+
+// Values of Echo; the list is complete.
+const (
+	EchoNone     Echo = iota // no header is wanted, or the answer is not of status 2xx or of a session
+	EchoKept                 // later requests send the value, or what it leaves of their cookies
+	EchoMissing              // the answer does not have the header
+	EchoUnusable             // the value is longer than 4 KiB, is not printable ASCII, or there is no memory left for it
+	NumEchoes
+)
+
+var echoes = [NumEchoes]string{"none", "kept", "missing", "unusable"}
+
+// String returns the name, as in series.
+func (e Echo) String() string { return echoes[e] }

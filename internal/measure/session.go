@@ -19,9 +19,6 @@ var sessionParts = [NumSessionParts]string{"tools", "lateness", "ttft", "decode"
 // String returns the part's name, as in series and files.
 func (p SessionPart) String() string { return sessionParts[p] }
 
-// SessionParts returns all parts.
-func SessionParts() []SessionPart { return []SessionPart{Tools, WaitedToSend, ToFirstToken, Decode} }
-
 // A SessionTime is the time of a session by part.
 type SessionTime [NumSessionParts]time.Duration
 
@@ -101,9 +98,6 @@ const NumSessionOutcomes = len(sessionOutcomes)
 // SessionOutcomes returns all outcomes of sessions.
 func SessionOutcomes() []SessionOutcome { return append([]SessionOutcome(nil), sessionOutcomes[:]...) }
 
-// Eligible reports whether a session with this outcome is eligible: the service ended it.
-func (o SessionOutcome) Eligible() bool { return o != SessionCut }
-
 // A Session is a session that has ended: the rows of one session name in one pass of a loop.
 type Session struct {
 	Name     string
@@ -115,15 +109,7 @@ type Session struct {
 	Requests int         // that were sent
 
 	Prompt, Cached int  // tokens of its ok requests, as counted by the server
-	CacheTold      bool // the server reported cached tokens
-}
-
-// Ended returns the end of the last request; zero if none was sent.
-func (s *Session) Ended() time.Time {
-	if s.Requests == 0 {
-		return time.Time{}
-	}
-	return s.Begun.Add(s.Time.Sum())
+	CacheReported  bool // the server reported cached tokens
 }
 
 // Makespan returns the time from the due instant of the first request to the end of the last.
@@ -131,14 +117,16 @@ func (s *Session) Makespan() time.Duration { return s.Time.Sum() }
 
 // CachedRatio returns the share of the prompt tokens that the server had cached. ok is false if the server does not say.
 func (s *Session) CachedRatio() (share float64, ok bool) {
-	if !s.CacheTold || s.Prompt <= 0 {
+	if !s.CacheReported || s.Prompt <= 0 {
 		return 0, false
 	}
 	return float64(s.Cached) / float64(s.Prompt), true
 }
 
 // A SessionSLO is the bound of a good session: it ends ok within Makespan. 0: within any time.
-type SessionSLO struct{ Makespan time.Duration }
+type SessionSLO struct {
+	Makespan time.Duration `koanf:"makespan"`
+}
 
 // Good reports whether a session is good. A makespan that equals the bound is.
 func (b SessionSLO) Good(s *Session) bool {

@@ -65,7 +65,7 @@ func TestPath(t *testing.T) {
 	f("a request that was never written", root.Then(at(40), time.Time{}, time.Time{}, at(50)), 10, 3, 17, 20)
 }
 
-func TestSessionJudgement(t *testing.T) {
+func TestSessionJudgment(t *testing.T) {
 	bound := SessionSLO{Makespan: time.Minute}
 	f := func(name string, b SessionSLO, o SessionOutcome, makespan time.Duration, want bool) {
 		t.Helper()

@@ -31,9 +31,6 @@ func (s Sessions) Eligible() int64 { return s.Outcomes[SessionOK] + s.Outcomes[S
 // Attainment returns good ÷ eligible. ok is false if nothing was eligible.
 func (s Sessions) Attainment() (share float64, ok bool) { return shareOf(s.Good, s.Eligible()) }
 
-// CachedRatio returns the share of the prompt tokens that the server had cached. ok is false if no server said so.
-func (s Sessions) CachedRatio() (share float64, ok bool) { return shareOf(s.Cached, s.Prompt) }
-
 // Add adds the sessions of another workload or shard.
 func (s Sessions) Add(other Sessions) Sessions {
 	return Sessions{

@@ -46,8 +46,8 @@ var spaced = regexp.MustCompile(`\s*([:=])\s*`)
 
 // Bounds above these are mistakes. Below them, a time keeps its nanoseconds.
 const (
-	mostTime  = 100 * time.Hour
-	mostLimit = 1e12
+	maxTime  = 100 * time.Hour
+	maxLimit = 1e12
 )
 
 // ParseBound parses one bound. A time has a unit, such as 500ms. A time without a unit is in milliseconds if the quantity
@@ -70,11 +70,11 @@ func ParseBound(name, value string) (Bound, error) {
 	case err != nil:
 		return Bound{}, fmt.Errorf("want a number of %s, got %q", unit, value)
 	}
-	if q.Unit() == Milliseconds && !(number >= 0 && number <= float64(mostTime)/1e6) {
-		return Bound{}, fmt.Errorf("want a time from 0 to %v, got %q", mostTime, value)
+	if q.Unit() == Milliseconds && !(number >= 0 && number <= float64(maxTime)/1e6) {
+		return Bound{}, fmt.Errorf("want a time from 0 to %v, got %q", maxTime, value)
 	}
-	if !(number >= 0 && number <= mostLimit) {
-		return Bound{}, fmt.Errorf("want a number from 0 to %g, got %q", mostLimit, value)
+	if !(number >= 0 && number <= maxLimit) {
+		return Bound{}, fmt.Errorf("want a number from 0 to %g, got %q", maxLimit, value)
 	}
 	return Bound{q, number}, nil
 }

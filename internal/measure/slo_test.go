@@ -124,7 +124,8 @@ func TestValues(t *testing.T) {
 	r.InputTokens, r.Usage, r.Timeline.ReasoningChunks = 7, Usage{Prompt: 9, Output: 4, Reasoning: 1}, 1
 	v := r.Values()
 	want := map[Quantity]float64{
-		TTFT: 100, TTFAT: 110, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 7, OutputCount: 3, ReasoningCount: 1,
+		TTFT: 100, TTFAT: 110, TPOT: 10, E2E: 130, SecondToken: 10, PerUser: 100, OutputLength: 4, InputLength: 9,
+		OutputCount: 3, ReasoningCount: 1,
 		Lateness: float64(r.Lateness()) / 1e6, TTFTFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+100*milli) / 1e6,
 		E2EFromDue: float64(r.Timeline.Write.Sub(r.Timeline.Due)+130*milli) / 1e6,
 	}

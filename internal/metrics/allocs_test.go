@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -21,7 +21,7 @@ func TestFinishedRequestsAllocateLittle(t *testing.T) {
 		most    float64
 	}{
 		"expected and sent": {func(*measure.Request) { w.Expected(1); w.Sent() }, 0},
-		"finished":          {w.Finished, mostFinished},
+		"finished":          {w.Finished, maxFinished},
 	} {
 		f.observe(many) // create the buckets first
 		short := testing.AllocsPerRun(200, func() { f.observe(&few) })
@@ -32,5 +32,5 @@ func TestFinishedRequestsAllocateLittle(t *testing.T) {
 	}
 }
 
-// mostFinished allows for five exemplars with their labels.
-const mostFinished = 42.0
+// maxFinished allows for five exemplars with their labels.
+const maxFinished = 42.0

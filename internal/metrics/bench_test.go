@@ -3,7 +3,7 @@ package metrics
 import (
 	"testing"
 
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )

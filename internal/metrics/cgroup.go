@@ -29,10 +29,7 @@ type cgroup struct {
 	stat string // path of cpu.stat under root
 }
 
-type cpuStat struct {
-	periods, throttled int64
-	throttledSeconds   float64
-}
+type cpuStat struct{ periods, throttled, throttledSeconds float64 }
 
 // newCgroup finds the cpu.stat of this process, for cgroup version 1 or 2. It returns false if no cpu.stat has periods:
 // not on Linux, no cgroup, or the root cgroup, which has no limit.
@@ -84,34 +81,23 @@ func (c *cgroup) read() (cpuStat, error) {
 // version 1 in nanoseconds (Linux, Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst). It ignores
 // other keys.
 func parseCPUStat(text string) (cpuStat, error) {
-	var s cpuStat
-	seen := false
+	values := map[string]float64{}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch key {
-		case "nr_periods", "nr_throttled", "throttled_usec", "throttled_time":
-		default:
+		if !slices.Contains([]string{"nr_periods", "nr_throttled", "throttled_usec", "throttled_time"}, key) {
 			continue
 		}
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < 0 {
 			return cpuStat{}, fmt.Errorf("cpu.stat: %s: want an integer ≥ 0, got %q", key, value)
 		}
-		switch key {
-		case "nr_periods":
-			s.periods, seen = n, true
-		case "nr_throttled":
-			s.throttled = n
-		case "throttled_usec":
-			s.throttledSeconds = float64(n) / 1e6
-		case "throttled_time":
-			s.throttledSeconds = float64(n) / 1e9
-		}
+		values[key] = float64(n)
 	}
+	periods, seen := values["nr_periods"]
 	if !seen {
 		return cpuStat{}, errors.New("cpu.stat: nr_periods: want it, got none")
 	}
-	return s, nil
+	return cpuStat{periods, values["nr_throttled"], values["throttled_usec"]/1e6 + values["throttled_time"]/1e9}, nil
 }
 
 func readKernelFile(root fs.FS, name string) (_ string, err error) {
@@ -137,7 +123,7 @@ func (c *cgroup) Collect(ch chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	ch <- prometheus.MustNewConstMetric(descPeriods, prometheus.CounterValue, float64(s.periods))
-	ch <- prometheus.MustNewConstMetric(descThrottledPeriods, prometheus.CounterValue, float64(s.throttled))
+	ch <- prometheus.MustNewConstMetric(descPeriods, prometheus.CounterValue, s.periods)
+	ch <- prometheus.MustNewConstMetric(descThrottledPeriods, prometheus.CounterValue, s.throttled)
 	ch <- prometheus.MustNewConstMetric(descThrottledTime, prometheus.CounterValue, s.throttledSeconds)
 }

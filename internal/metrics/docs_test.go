@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/internal/visitors"
+	"replayd/test/measuretest"
 	"replayd/test/outside"
 )
 
@@ -29,12 +31,15 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	maps.Copy(want, process)
 	reg := prometheus.NewPedanticRegistry()
 	NewProcess(reg, container, measuretest.Start, nil)
+	reg.MustRegister(visitors.NewDoor(func() int { return visitors.Most })) // of the page's server
 	m := NewMeter(reg)
 	o := levels
 	o.Target = vllm(m)
 	w := m.Workload(labels, o)
 	serves(w, "Qwen/Qwen3-8B")
 	script(w)
+	w.Sent()
+	w.Finished(&measure.Request{Outcome: measure.ServerAbort, Status: 200, Finish: "abort"})
 	if diff := cmp.Diff(want, outside.Page(gather(t, reg)).Series()); diff != "" {
 		t.Errorf("docs/reference/metrics.md and the page (-document +page):\n%s", diff)
 	}
@@ -46,10 +51,14 @@ func TestDocumentedLabelValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var guardLimits []string
+	for l := range limits.NumLimits {
+		guardLimits = append(guardLimits, l.String())
+	}
 	for heading, want := range map[string][]string{
 		"### How a request ends": texts(allOutcomes),
 		"### Drop reasons":       texts(allDropReasons),
-		"### Guard limits":       texts(allGuardLimits),
+		"### Guard limits":       guardLimits,
 	} {
 		got := firstCells(string(text), heading)
 		slices.Sort(got)

@@ -3,7 +3,7 @@ package metrics
 import (
 	"testing"
 
-	"replayd/internal/measure"
+	"replayd/internal/limits"
 )
 
 // While an old workload drains beside its successor, a limit is shown as open while either has it open. A removed
@@ -18,17 +18,17 @@ func TestGuardOfTwoWorkloads(t *testing.T) {
 		}
 	}
 	f(0, "at birth")
-	old.Guard(measure.GuardWaiting, true)
-	old.Guard(measure.GuardWaiting, true)
+	old.Guard(limits.Waiting, true)
+	old.Guard(limits.Waiting, true)
 	f(1, "open in the old one")
-	next.Guard(measure.GuardWaiting, false)
+	next.Guard(limits.Waiting, false)
 	f(1, "not in the next one")
-	next.Guard(measure.GuardWaiting, true)
+	next.Guard(limits.Waiting, true)
 	f(1, "open in both")
-	old.Guard(measure.GuardWaiting, false)
+	old.Guard(limits.Waiting, false)
 	f(1, "closed in the old one")
-	old.Guard(measure.GuardWaiting, true)
-	next.Guard(measure.GuardWaiting, false)
+	old.Guard(limits.Waiting, true)
+	next.Guard(limits.Waiting, false)
 	f(1, "open in the old one again")
 	m.Remove(old)
 	f(0, "the old one is removed")

@@ -23,9 +23,9 @@ func (w *Workload) Ledger() measure.Ledger {
 
 func (c *counts) ledger() measure.Ledger {
 	l := measure.Ledger{
-		Expected: c.expected, InFlight: c.inFlight, Waiting: c.waiting,
+		Expected: c.expected, InFlight: c.open[inFlight], Waiting: c.open[waiting],
 		Outcomes: byName(allOutcomes, c.finished[:]), Dropped: byName(allDropReasons, c.dropped[:]),
-		Good: c.good, Eligible: c.eligible, Sessions: c.sessions.ledger(),
+		Good: c.good, Eligible: c.eligible, Sessions: c.sessions.ledger(c.open[inProgress]),
 		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
 	}
 	for i, n := range c.violations[:measure.SLOError] {
@@ -35,6 +35,9 @@ func (c *counts) ledger() measure.Ledger {
 	}
 	l.Filtered = l.Dropped[measure.Filtered]
 	delete(l.Dropped, measure.Filtered)
+	if c.past != nil {
+		return l.Add(*c.past)
+	}
 	return l
 }
 
@@ -67,7 +70,7 @@ func (m *Meter) Ledgers() []measure.LedgerLine {
 	for _, s := range live {
 		line := measure.LedgerLine{Began: s.began.UnixNano(), Workload: s.labels.Workload, Target: s.labels.Target}
 		now := s.counts()
-		line.Shard, line.SLO = fmt.Sprintf("%d/%d", now.shard.Index, now.shard.Of), now.slo.String()
+		line.Shard, line.SLO = fmt.Sprintf("%d/%d", now.options.Shard.Index, now.options.Shard.Of), now.options.SLO.String()
 		if n := len(all) - 1; n >= 0 && all[n].Workload == line.Workload && all[n].Target == line.Target {
 			line.Began, line.Ledger = min(line.Began, all[n].Began), all[n].Ledger
 			if !current[s] {

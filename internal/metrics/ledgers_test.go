@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"

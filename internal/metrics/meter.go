@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 
+	"replayd/internal/bounded"
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,25 +58,26 @@ type WorkloadOptions struct {
 // A Meter holds the client-side series of all workloads. It is safe for concurrent use.
 type Meter struct {
 	RecordErrors prometheus.Counter // lost records, for NewSink
+	Overflow     *bounded.Overflow  // label values without a place, also of the other rooms' series
 
 	hists [numHists]*prometheus.HistogramVec
 
 	mu      sync.Mutex
-	series  map[Labels]*series // live series and kept series of removed workloads
-	removed []*series          // series without users, longest removed first
-	targets map[string]*Target // targets of live workloads by name; the latest if two share a name
+	series  map[Labels]*series                // live series and kept series of removed workloads
+	removed []*series                         // series without users, longest removed first
+	targets map[string]*Target                // targets of live workloads by name; the latest if two share a name
+	models  map[string]*bounded.Set[struct{}] // values of the label model by the target's name, for the life of the process
 }
 
 // NewMeter registers the client-side series with reg and panics if they are already registered.
 func NewMeter(reg prometheus.Registerer) *Meter {
 	m := &Meter{
-		RecordErrors: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace,
-			Name:      "record_errors_total",
-			Help:      "Records of finished requests that could not be written.",
-		}),
-		series:  map[Labels]*series{},
-		targets: map[string]*Target{},
+		RecordErrors: prometheus.NewCounter(prometheus.CounterOpts(opts("record_errors_total",
+			"Records of finished requests that could not be written."))),
+		Overflow: bounded.NewOverflow(reg),
+		series:   map[Labels]*series{},
+		targets:  map[string]*Target{},
+		models:   map[string]*bounded.Set[struct{}]{},
 	}
 	for i, o := range histOpts {
 		m.hists[i] = prometheus.NewHistogramVec(o, threeLabels)
@@ -90,7 +93,7 @@ func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	l = Labels{Workload: valid(l.Workload), Target: valid(l.Target), Model: valid(l.Model)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w := &Workload{options: o}
+	w := &Workload{options: o, overflow: m.Overflow}
 	if o.Target != nil {
 		m.targets[l.Target] = o.Target
 	}
@@ -101,6 +104,11 @@ func (m *Meter) Workload(l Labels, o WorkloadOptions) *Workload {
 	}
 	m.enter(w, l)
 	return w
+}
+
+// Unseen returns a workload that is on no page, for requests that are not counted.
+func Unseen() *Workload {
+	return NewMeter(prometheus.NewRegistry()).Workload(Labels{}, WorkloadOptions{})
 }
 
 // enter makes the workload count in the series of l. The lock is held.
@@ -137,7 +145,7 @@ func (m *Meter) Remove(w *Workload) {
 		return
 	}
 	w.removed = true
-	for _, limit := range allGuardLimits {
+	for limit := range limits.NumLimits {
 		w.Guard(limit, false)
 	}
 	target := w.now().labels.Target
@@ -202,19 +210,26 @@ func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 		if s.users == 0 {
 			continue
 		}
-		live = append(live, shown{s, s.current > 0})
+		if s.labels.Model != goneModel {
+			live = append(live, shown{s, s.current > 0})
+		}
 		if t := m.targets[s.labels.Target]; t != nil {
 			targets[s.labels.Target] = t
 		}
 	}
 	for _, t := range targets {
-		t.collectInfo(ch)
+		if t.label != "" {
+			ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, t.name, t.label, t.api)
+		}
 	}
 	m.mu.Unlock()
 
 	for name, t := range targets {
-		up := map[bool]float64{true: 1}[t.reached()] // called without the lock, because reached may lock too
+		now := t.now() // called without the lock, because it may lock too
+		up := map[bool]float64{true: 1}[now.Reached]
 		ch <- prometheus.MustNewConstMetric(descReached, prometheus.GaugeValue, up, name)
+		ch <- prometheus.MustNewConstMetric(descPods, prometheus.GaugeValue, float64(now.Pods), name)
+		ch <- prometheus.MustNewConstMetric(descLookupErrors, prometheus.CounterValue, float64(now.LookupErrors), name)
 	}
 	for _, s := range live {
 		s.collect(ch, s.now)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -33,66 +33,55 @@ func holds(t *testing.T, p page, name string) {
 	}
 }
 
-// lookingMutex calls look before each Unlock. This covers every state that a scrape can see.
-type lookingMutex struct {
-	sync.Mutex
-	look func()
-}
-
-func (m *lookingMutex) Unlock() {
-	m.look()
-	m.Mutex.Unlock()
-}
-
-// Each method of Workload is atomic: a request is never in two states or in none. Concurrent scrapes would hardly hit
-// the 20 ns between two steps, so the test checks at every Unlock.
+// Each method of Workload is one step: a request is never in two states or in none. A reader that always waits for the
+// lock gets it between two steps of a method that has two.
 func TestVerbsAreOneStep(t *testing.T) {
 	w := NewMeter(prometheus.NewRegistry()).Workload(labels, WorkloadOptions{SLO: measuretest.SLO})
-	verb, unlocks := "", 0
 	s := w.now()
-	s.mu = &lookingMutex{look: func() {
-		unlocks++
-		n := &s.n
-		sum := n.waiting + n.inFlight
-		for _, v := range n.finished {
-			sum += v
-		}
-		for i, v := range n.dropped {
-			if allDropReasons[i] != measure.Filtered {
+	var stop atomic.Bool
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for !stop.Load() && !t.Failed() {
+			n := s.counts()
+			sum, sessions := n.open[waiting]+n.open[inFlight], n.open[inProgress]
+			for _, v := range n.finished {
 				sum += v
 			}
+			for i, v := range n.dropped {
+				if allDropReasons[i] != measure.Filtered {
+					sum += v
+				}
+			}
+			for _, v := range n.sessions.ended {
+				sessions += v
+			}
+			if n.expected != sum || n.sessions.begun != sessions {
+				t.Errorf("expected %d, accounted for %d; %d sessions begun, accounted for %d",
+					n.expected, sum, n.sessions.begun, sessions)
+			}
 		}
-		sessions := n.sessions.inProgress
-		for _, v := range n.sessions.ended {
-			sessions += v
+	})
+	for range 2000 {
+		w.Expected(40)
+		w.Filtered(5)
+		for _, why := range allDropReasons {
+			if why != measure.Filtered {
+				w.Dropped(why)
+			}
 		}
-		if n.sessions.begun != sessions {
-			t.Errorf("%s: %d sessions begun, accounted for %d", verb, n.sessions.begun, sessions)
+		for _, s := range measuretest.Sessions() {
+			w.SessionBegun()
+			w.SessionEnded(&s)
 		}
-		if n.expected != sum {
-			t.Errorf("%s: expected %d, accounted for %d", verb, n.expected, sum)
-		}
-	}}
-	f := func(name string, call func()) {
-		verb = name
-		before := unlocks
-		if call(); unlocks == before {
-			t.Errorf("%s took no lock", name)
+		for _, o := range allOutcomes {
+			w.Sent()
+			w.Unsent()
+			w.Sent()
+			w.Finished(measuretest.Request("w/0/0", 0, o, time.Millisecond, 2*time.Millisecond))
 		}
 	}
-	f("Expected", func() { w.Expected(40) })
-	f("Filtered", func() { w.Filtered(5) })
-	for _, why := range []measure.DropReason{measure.Overload, measure.Guarded, measure.Budget, measure.Paused, measure.Missed, measure.Shutdown} {
-		f("Dropped "+string(why), func() { w.Dropped(why) })
-	}
-	for _, s := range measuretest.Sessions() {
-		f("SessionBegun", w.SessionBegun)
-		f("SessionEnded "+string(s.Outcome), func() { w.SessionEnded(&s) })
-	}
-	for _, o := range allOutcomes {
-		f("Sent", w.Sent)
-		f("Finished "+string(o), func() { w.Finished(measuretest.Request("w/0/0", 0, o, time.Millisecond, 2*time.Millisecond)) })
-	}
+	stop.Store(true)
+	reader.Wait()
 }
 
 func TestExpectedIsAccountedForAtEveryScrape(t *testing.T) {
@@ -139,7 +128,7 @@ func randomSteps(w *Workload, rnd *rand.Rand, stop *atomic.Bool) {
 		case k == 1:
 			w.Filtered(rnd.IntN(3))
 		case k == 2 && waiting > 0:
-			w.Dropped(allDropReasons[rnd.IntN(placeOf(allDropReasons, measure.Filtered))])
+			w.Dropped(allDropReasons[rnd.IntN(indexOf(allDropReasons, measure.Filtered))])
 			waiting--
 		case k == 3 && waiting > 0:
 			w.Sent()
@@ -164,7 +153,7 @@ func TestRemovedWorkloadReturnsWhereItStood(t *testing.T) {
 	before := gather(t, reg)
 	m.Remove(w)
 	m.Remove(w) // the second call has no effect
-	if p := gather(t, reg); len(p) != 1 || p["replayd_record_errors_total"] == nil {
+	if p := gather(t, reg); len(p) != 2 || p["replayd_record_errors_total"] == nil || p["replayd_label_overflow_total"] == nil {
 		t.Errorf("after the removal the page still has %d families", len(p))
 	}
 
@@ -343,16 +332,17 @@ func TestSeriesPerWorkload(t *testing.T) {
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: measuretest.SLO[:3]}) // each further bound adds two
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 3*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
-	counts := 1 + 16 + 9 + 2                  // expected, allOutcomes, reasons, in flight and waiting
-	trust := 1 + 1 + 2 + 4 + 2 + 1            // retries, coalesced reads, sources, tokens, mismatches, without usage
-	service, loop, trace := 2+4+3+1, 7+5, 2+2 // goodput and eligible, violations, thresholds, objective; loop, up, paused and the guard's limits; shard and trace
+	counts := 1 + 17 + 9 + 2 // expected, allOutcomes, reasons, in flight and waiting
+	// retries, coalesced reads, sources, tokens, mismatches, without usage, usage rules, unread, finish reasons
+	trust := 1 + 1 + 2 + 4 + 2 + 1 + 7 + 1 + 6
+	service, loop, trace := 2+4+3+1, 8+5, 2+2 // goodput and eligible, violations, thresholds, objective; loop, up, stuck, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 323 {
-		t.Errorf("the sum is %d, it was 323", want)
+	if want != 339 {
+		t.Errorf("the sum is %d, it was 339", want)
 	}
 	got := -1 // do not count replayd_record_errors_total
 	for line := range strings.Lines(text(t, reg)) {
-		if !strings.HasPrefix(line, "#") {
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "replayd_label_overflow_total") {
 			got++
 		}
 	}
@@ -378,7 +368,6 @@ func TestMistakesInTheProgramPanic(t *testing.T) {
 		"outcome":  func() { w.Finished(&measure.Request{Outcome: "odd"}) },
 		"reason":   func() { w.Dropped("odd") },
 		"filtered": func() { w.Dropped(measure.Filtered) },
-		"limit":    func() { w.Guard("odd", true) },
 		"twice":    func() { reg := prometheus.NewRegistry(); NewMeter(reg); NewMeter(reg) },
 	} {
 		func() {

@@ -22,17 +22,20 @@ var threeLabels = []string{"workload", "target", "model"}
 var (
 	allOutcomes    = measure.Outcomes()
 	allDropReasons = measure.DropReasons()
-	allGuardLimits = measure.GuardLimits()
 	tokenKinds     = [...]string{"prompt", "output", "cached", "reasoning"}
 	mismatchKinds  = [...]string{"prompt", "output"}
 	stampSources   = [...]string{"kernel", "read"}
+	usageRules     = measure.UsageRuleNames()
+
+	// usualFinishes have series from the start, so that a rate does not miss the first.
+	usualFinishes = [...]string{"stop", "length", "tool_calls", "abort", measure.NoFinish, measure.OtherFinish}
 )
 
-// placeOf returns the index of v in list. It panics if v is not in list, which is a bug.
-func placeOf[T ~string](list []T, v T) int {
+// indexOf returns the index of v in list. It panics if v is not in list, which is a bug.
+func indexOf[T ~string](list []T, v T) int {
 	i := slices.Index(list, v)
 	if i < 0 {
-		panic(fmt.Sprintf("measure: %q is none of %q", string(v), list))
+		panic(fmt.Sprintf("metrics: %q is none of %q", string(v), list))
 	}
 	return i
 }
@@ -70,8 +73,18 @@ var (
 	descShards    = desc("shards", "Processes that share the trace; 1: this one has all of it.")
 	descShard     = desc("shard_index", "Which of them this process is, from 0.")
 	descUp        = desc("workload_up", "1 while the workload plays, waits to play or has properly ended; 0 when a fault holds it or has ended it.")
+	descStuck     = desc("workload_stuck", "1 while the workload stands still: a step of its replay has not moved for 5 s.")
 	descTrace     = desc("trace_info", "The trace that is being played.", "path", "format", "sha256", "requests", "block_tokens")
 	descHitRatio  = desc("trace_prefix_hit_ratio", "Share of the trace's prompt tokens that an infinite prefix cache would hit.")
+)
+
+// Counters of how answers ended and were read.
+var (
+	descRules = desc("usage_rules_total",
+		"Ok answers with partial or impossible token counts, by the usage rule that applied.", "rule")
+	descFinishes = desc("finish_reasons_total",
+		"Answers of status 2xx by their finish reason; none: without one, other: not known.", "reason")
+	descUnread = desc("unread_events_total", "Events of answers, or parts of them, without a meaning to replayd.")
 )
 
 // descTarget is the only series whose label model is the name that the server itself lists.
@@ -82,17 +95,27 @@ var descTarget = prometheus.NewDesc(namespace+"_target_info", "A target and the 
 var descReached = prometheus.NewDesc(namespace+"_target_up",
 	"1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.", []string{"target"}, nil)
 
+// Series of the pods of a target have no label model either.
+var (
+	descPods = prometheus.NewDesc(namespace+"_target_pods",
+		"Pods that the requests to the target go to now: 1 for a target without pods.", []string{"target"}, nil)
+	descLookupErrors = prometheus.NewDesc(namespace+"_target_lookup_errors_total",
+		"Look-ups of the DNS name of the target's pods that have failed: the pods stay as they were.",
+		[]string{"target"}, nil)
+)
+
 func desc(name, help string, extra ...string) *prometheus.Desc {
-	return prometheus.NewDesc(namespace+"_"+name, help, slices.Concat(threeLabels, extra), nil)
+	d := prometheus.NewDesc(namespace+"_"+name, help, slices.Concat(threeLabels, extra), nil)
+	plainDescs = append(plainDescs, d)
+	return d
 }
 
-var plainDescs = []*prometheus.Desc{
-	descExpected, descRequests, descDropped, descInFlight, descWaiting, descRetries, descMerged, descSource, descTokens,
-	descMismatch, descNoUsage, descGoodput, descEligible, descViolation, descReplica, descMoved, descEcho, descThreshold, descLeastLen, descLeastRate, descObjective,
-	descLoop, descLoopsDone,
-	descSessionsBegun, descSessions, descSessionsInProgress, descSessionsGood, descSessionTime, descSessionThreshold, descSessionObjective,
-	descPosition, descLoopTime, descSkew, descPaused, descGuard, descShards, descShard, descUp, descTrace, descHitRatio, descTarget, descReached,
+func opts(name, help string) prometheus.Opts {
+	return prometheus.Opts{Namespace: namespace, Name: name, Help: help}
 }
+
+// plainDescs are all series of workloads and targets but the histograms: desc adds those of workloads.
+var plainDescs = []*prometheus.Desc{descTarget, descReached, descPods, descLookupErrors}
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e include every bound of vLLM's own histograms
 // (vllm/v1/metrics, loggers.py and buckets.py), so that client and engine can be compared bucket by bucket. There are

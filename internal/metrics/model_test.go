@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/bounded"
+	"replayd/internal/limits"
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -41,14 +43,14 @@ func (w *Workload) until(o measure.Outcome) {
 
 // The series have an empty model until the target has answered, and then its model. If nothing was counted before, the
 // series with the empty model are deleted, so that sums see the workload once.
-func TestModelIsLearnt(t *testing.T) {
+func TestModelIsLearned(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	target := vllm(m)
 	w := learner(m, target)
 	w.SetClock(func() (position, skew time.Duration) { return 7 * time.Second, 0 })
 	w.Paused(true)
-	w.Guard(measure.GuardWaiting, true)
+	w.Guard(limits.Waiting, true)
 	w.LoopStarted(3, time.Hour)
 	before := gather(t, reg)
 	for name := range before {
@@ -76,7 +78,7 @@ func TestModelIsLearnt(t *testing.T) {
 		t.Errorf("%d traces, want 1", n)
 	}
 	m.Remove(w)
-	if p := gather(t, reg); len(p) != 1 {
+	if p := gather(t, reg); len(p) != 2 {
 		t.Errorf("after the removal the page still has %d families", len(p))
 	}
 }
@@ -152,7 +154,7 @@ func balanced(t *testing.T, p page, model string) {
 	}
 }
 
-// A server that keeps changing its model name gets 8 label values, but target_info always shows the current name.
+// A server that keeps changing its model name gets 7 names on the page, and all further ones are other: also where the page names the target's.
 func TestModelsAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
@@ -163,14 +165,14 @@ func TestModelsAreBounded(t *testing.T) {
 		w.until(measure.OK)
 	}
 	p := gather(t, reg)
-	if got := p.models("replayd_requests_total"); len(got) != maxModels || !slices.Contains(got, otherModel) {
-		t.Errorf("models %q, want %d of them", got, maxModels)
+	if got := p.models("replayd_requests_total"); len(got) != maxModels+1 || !slices.Contains(got, bounded.Other) {
+		t.Errorf("models %q, want %d of them and other", got, maxModels)
 	}
-	if got := p.sum("replayd_requests_total", "model="+otherModel); got != 50-(maxModels-1) {
+	if got := p.sum("replayd_requests_total", "model="+bounded.Other); got != 50-maxModels {
 		t.Errorf("%v requests of the others", got)
 	}
-	if n := len(p.metrics("replayd_target_info", "model=m49")); n != 1 {
-		t.Errorf("%d target infos of the name of now, want 1", n)
+	if n := len(p.metrics("replayd_target_info", "model=other")); n != 1 {
+		t.Errorf("%d target infos of other, want 1", n)
 	}
 	if got := p.sum("replayd_requests_total"); got != 50 {
 		t.Errorf("%v requests in all, want 50", got)
@@ -214,7 +216,7 @@ func TestTargetUp(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	up := false
-	target := m.Target("vllm", "chat", func() bool { return up })
+	target := m.Target("vllm", "chat", func() TargetState { return TargetState{Reached: up, Pods: 1} })
 	if gather(t, reg)["replayd_target_up"] != nil {
 		t.Error("a target without a workload is on the page")
 	}
@@ -232,11 +234,11 @@ func TestTargetUp(t *testing.T) {
 func TestTargetInfo(t *testing.T) {
 	reg, m, w := born(t)
 	serves(w, "old")
-	next := m.Target("vllm", "completions", func() bool { return true })
+	next := m.Target("vllm", "completions", func() TargetState { return TargetState{Reached: true, Pods: 1} })
 	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{Target: next})
 	next.Serves(strings.Repeat("m", 1000) + "\xff")
 	serves(w, "old") // it drains at a target that another one has replaced
-	m.Target("unused", "chat", func() bool { return true }).Serves("x")
+	m.Target("unused", "chat", func() TargetState { return TargetState{} }).Serves("x")
 	m.Remove(w)
 	p := gather(t, reg)
 	if n := len(p.metrics("replayd_target_info")); n != 1 {

@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -121,7 +122,9 @@ func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 }
 
 // vllm returns a target that is up.
-func vllm(m *Meter) *Target { return m.Target("vllm", "chat", func() bool { return true }) }
+func vllm(m *Meter) *Target {
+	return m.Target("vllm", "chat", func() TargetState { return TargetState{Reached: true, Pods: 1} })
+}
 
 // serves sets the model of the workload's target.
 func serves(w *Workload, model string) { w.options.Target.Serves(model) }
@@ -133,7 +136,7 @@ func script(w *Workload) []*measure.Request {
 	w.LoopStarted(3, time.Hour)
 	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
 	w.Paused(true)
-	w.Guard(measure.GuardBlind, true)
+	w.Guard(limits.Blind, true)
 	w.Expected(13)
 	for _, r := range requests {
 		w.Sent()

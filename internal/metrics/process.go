@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/collectors/version"
+
+	"replayd/internal/scarce"
 )
 
 // A Process holds the series of the process itself: build, Go runtime, operating system, cgroup and configuration.
@@ -23,28 +25,26 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped
 		dropped = func() uint64 { return 0 }
 	}
 	p := &Process{
-		successful: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: namespace,
-			Name:      "config_last_reload_successful",
-			Help:      "Whether the last configuration reload attempt was successful.",
-		}),
-		successTime: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: namespace,
-			Name:      "config_last_reload_success_timestamp_seconds",
-			Help:      "Timestamp of the last successful configuration reload.",
-		}),
+		successful: prometheus.NewGauge(prometheus.GaugeOpts(opts("config_last_reload_successful",
+			"Whether the last configuration reload attempt was successful."))),
+		successTime: prometheus.NewGauge(prometheus.GaugeOpts(opts("config_last_reload_success_timestamp_seconds",
+			"Timestamp of the last successful configuration reload."))),
 	}
 	reg.MustRegister(
 		p.successful, p.successTime,
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Namespace: namespace,
-			Name:      "log_lines_dropped_total",
-			Help:      "Log lines that could not be written: stderr was closed, or was not read in time.",
-		}, func() float64 { return float64(dropped()) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts(opts("log_lines_dropped_total",
+			"Log lines that could not be written: stderr was closed, or was not read in time.")),
+			func() float64 { return float64(dropped()) }),
 		version.NewCollector(namespace),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	for _, r := range scarce.Resources() {
+		o := prometheus.CounterOpts(opts("resource_shortages_total",
+			"Connections and files that replayd could not open for want of a resource of its own or of its machine."))
+		o.ConstLabels = prometheus.Labels{"resource": string(r)}
+		reg.MustRegister(prometheus.NewCounterFunc(o, func() float64 { return float64(scarce.Times(r)) }))
+	}
 	if c, found := newCgroup(root); found {
 		reg.MustRegister(c)
 	}

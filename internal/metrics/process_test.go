@@ -9,7 +9,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )

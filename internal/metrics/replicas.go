@@ -1,45 +1,72 @@
 package metrics
 
-import "replayd/internal/measure"
+import (
+	"time"
 
-// maxReplicas bounds the values of the label replica of a workload; the replicas after the first 64 are otherReplica.
+	"replayd/internal/bounded"
+	"replayd/internal/measure"
+)
+
+// Bounds of the label replica of a workload. At most 64 engines of one target are scraped: so many can be replaced three times within six
+// hours.
 const (
-	maxReplicas  = 64
-	otherReplica = "other"
+	maxReplicas   = 256
+	forgetReplica = 6 * time.Hour
 )
 
 // replicas counts the requests of a workload by the replica that answered, and by the router's token in the answer. The zero value has
 // none.
 type replicas struct {
-	at    map[string]int // index in names and ended
-	names []string
-	ended []int64
-	moved int64 // requests that another replica answered than the request before in their session
-	named bool  // the target's answers name their replica
+	known *bounded.Set[replica]
+	other replica // requests of all replicas without a place
+	moved int64   // requests that another replica answered than the request before in their session
 
 	echoes [measure.NumEchoes]int64
-	echoed bool // a header of the answers is sent back
+
+	shown []replica // in a copy for the page
 }
 
-// add counts a finished request. It allocates for the first request of a replica only.
-func (r *replicas) add(name string) {
+type replica struct {
+	name  string
+	ended int64
+	began time.Time // of the count
+}
+
+// add counts a finished request, and returns false if its replica has no place. It allocates for the first request of a replica only.
+func (r *replicas) add(name string, now time.Time) (counted bool) {
 	if name == "" {
-		return
+		return true
 	}
-	i, known := r.at[name]
-	if !known && len(r.names) >= maxReplicas {
-		name = otherReplica
-		i, known = r.at[name]
-	}
-	if !known {
-		if r.at == nil {
-			r.at = map[string]int{}
+	one := &r.other
+	if name = valid(name); name != bounded.Other {
+		if r.known == nil {
+			r.known = bounded.NewSet[replica](maxReplicas, forgetReplica)
 		}
-		i = len(r.names)
-		r.at[name] = i
-		r.names, r.ended = append(r.names, valid(name)), append(r.ended, 0)
+		if known := r.known.See(name, now); known != nil {
+			one, counted = known, true
+		}
 	}
-	r.ended[i]++
+	if one.began.IsZero() {
+		one.name, one.began = bounded.Other, now
+		if counted {
+			one.name = name
+		}
+	}
+	one.ended++
+	return counted || name == bounded.Other
+}
+
+// show sets shown.
+func (r *replicas) show() {
+	r.shown = nil
+	if r.known != nil {
+		for _, one := range r.known.All() {
+			r.shown = append(r.shown, *one)
+		}
+	}
+	if r.other.ended > 0 {
+		r.shown = append(r.shown, r.other)
+	}
 }
 
 // Routed counts what the answer of a finished request of a session says of its replica: moved if another one answered the request before,

@@ -3,43 +3,51 @@ package metrics
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/internal/secret"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+const replicaFamily = "replayd_replica_requests_total"
+
 func answeredBy(w *Workload, replica string) {
 	r := measuretest.Request("", 0, measure.HTTP5xx)
-	r.Replica = replica
+	r.Replica = secret.Text(replica)
 	w.Expected(1)
 	w.Sent()
 	w.Finished(r)
 }
 
-// 64 replicas have a value of their own, and all others share one. Whatever a server says is a valid label.
+// 256 replicas have a value of their own, and all others share one. Whatever a server says is a valid label, once.
 func TestReplicasAreBounded(t *testing.T) {
 	reg, m, w := born(t)
 	for range 2 {
-		for i := range 100 {
+		for i := range 300 {
 			answeredBy(w, fmt.Sprint("engine-", i))
 		}
 	}
 	answeredBy(w, "")
+	answeredBy(w, "other") // a server may say so
 	p := gather(t, reg)
-	const family = "replayd_replica_requests_total"
-	if n := len(p.metrics(family)); n != maxReplicas+1 {
+	if n := len(p.metrics(replicaFamily)); n != maxReplicas+1 {
 		t.Errorf("want %d replicas, got %d", maxReplicas+1, n)
 	}
-	for label, want := range map[string]float64{"replica=engine-0": 2, "replica=engine-63": 2, "replica=engine-64": 0, "replica=other": 72} {
-		if got := p.sum(family, label); got != want {
+	for label, want := range map[string]float64{"replica=engine-0": 2, "replica=engine-255": 2, "replica=engine-256": 0, "replica=other": 89} {
+		if got := p.sum(replicaFamily, label); got != want {
 			t.Errorf("%s: want %v, got %v", label, want, got)
 		}
 	}
+	if got := p.sum("replayd_label_overflow_total", "label=replica"); got != 88 {
+		t.Errorf("want 88 requests of replicas without a place, got %v", got)
+	}
 	other := m.Workload(Labels{Workload: "other", Target: "vllm", Model: "qwen"}, WorkloadOptions{Replicas: true})
 	answeredBy(other, "a\xffb")
-	if got := gather(t, reg).sum(family, "workload=other", "replica=a\uFFFDb"); got != 1 {
+	answeredBy(other, "a\xfeb")
+	if got := gather(t, reg).sum(replicaFamily, "workload=other", "replica=a\uFFFDb"); got != 2 {
 		t.Errorf("want invalid bytes replaced, got %v requests", got)
 	}
 }
@@ -74,9 +82,10 @@ func TestReplicasCostNothing(t *testing.T) {
 		t.Error("want no series of replicas")
 	}
 	var r replicas
-	r.add("a")
-	r.add("b")
-	if n := testing.AllocsPerRun(100, func() { r.add("a"); r.add("b"); r.add("") }); n != 0 {
+	now := time.Unix(0, 0)
+	r.add("a", now)
+	r.add("b", now)
+	if n := testing.AllocsPerRun(100, func() { r.add("a", now); r.add("b", now); r.add("", now) }); n != 0 {
 		t.Errorf("want no allocations, got %v", n)
 	}
 }

@@ -1,12 +1,14 @@
 package metrics
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,15 +24,17 @@ type series struct {
 	users   int                           // workloads that count or have counted here; guarded by Meter.mu
 	current int                           // workloads that currently count here; guarded by Meter.mu
 
-	mu sync.Locker // a sync.Mutex; tests replace it to check n before each Unlock
+	mu sync.Mutex
 	n  counts
 }
 
 // counts is copied as a whole under the lock, so that a scrape sees a consistent state.
 type counts struct {
-	expected, waiting, inFlight int64
-	finished                    [measure.NumOutcomes]int64
-	dropped                     [measure.NumDropReasons]int64
+	expected int64
+	open     [numStages]int64
+	finished [measure.NumOutcomes]int64
+	dropped  [measure.NumDropReasons]int64
+	past     *measure.Ledger // of models that have lost their place, in the series of goneModel
 
 	retries, merged, withoutUsage, good, eligible int64
 	tokens                                        [len(tokenKinds)]int64
@@ -40,24 +44,35 @@ type counts struct {
 
 	replicas replicas
 	sessions sessionCounts
+	finishes map[string]int64 // answers of status 2xx, by the finish reason in the table of meaning
+	rules    [measure.NumUsageRules]int64
+	unread   int64
 
-	loop, loopsDone int64
-	paused          bool
-	guard           [measure.NumGuardLimits]int64 // workloads with an open limit: two while one drains
-	loopDuration    time.Duration
-	clock           func() (position, skew time.Duration) // nil: both are 0
-	slo             measure.SLO
-	objective       float64
-	sessionSLO      SessionSLO
-	shard           Shard
-	trace           TraceInfo
-	latest          *Workload // the latest workload, whose fault is shown
-	fault           bool
+	options   WorkloadOptions // of the latest workload, without its target and its trace
+	playback  playback
+	loopsDone int64
+	guard     [limits.NumLimits]int64 // workloads with an open limit: two while one drains
+	latest    *Workload               // the latest workload, whose fault is shown
+	fault     bool
+	stuck     bool
+}
+
+// A playback is the state of a workload that does not depend on the name of its model.
+type playback struct {
+	trace  TraceInfo
+	loop   int64
+	every  time.Duration                         // from the start of a loop to that of the next
+	clock  func() (position, skew time.Duration) // nil: both are 0
+	paused bool
 }
 
 func (m *Meter) newSeries(l Labels) *series {
 	now := time.Now()
-	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: now, began: now, mu: &sync.Mutex{}}
+	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: now, began: now}
+	s.n.finishes = map[string]int64{}
+	for _, reason := range usualFinishes {
+		s.n.finishes[reason] = 0
+	}
 	for i, h := range m.hists {
 		s.hists[i] = h.WithLabelValues(s.values...)
 	}
@@ -65,11 +80,10 @@ func (m *Meter) newSeries(l Labels) *series {
 }
 
 func (s *series) configure(o WorkloadOptions) {
-	o.Trace = o.Trace.valid()
-	o.Shard.Of = max(o.Shard.Of, 1)
+	trace := o.Trace.valid()
+	o.Shard.Of, o.Target, o.Trace = max(o.Shard.Of, 1), nil, TraceInfo{}
 	s.change(func(n *counts) {
-		n.slo, n.objective, n.sessionSLO, n.shard, n.trace, n.fault = o.SLO, o.Objective, o.Sessions, o.Shard, o.Trace, false
-		n.replicas.named, n.replicas.echoed = o.Replicas, o.Echo
+		n.options, n.playback.trace, n.fault, n.stuck = o, trace, false, false
 	})
 }
 
@@ -81,7 +95,7 @@ func (t TraceInfo) valid() TraceInfo {
 }
 
 // release drops the references to the runner and the workload.
-func (s *series) release() { s.change(func(n *counts) { n.clock, n.latest = nil, nil }) }
+func (s *series) release() { s.change(func(n *counts) { n.playback.clock, n.latest = nil, nil }) }
 
 func (s *series) change(f func(n *counts)) {
 	s.mu.Lock()
@@ -93,63 +107,76 @@ func (s *series) change(f func(n *counts)) {
 func (s *series) counts() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.n.replicas.show()
 	n := s.n
-	n.replicas.ended = slices.Clone(n.replicas.ended)
+	n.finishes = maps.Clone(n.finishes)
 	return n
 }
+
+// A shower exports a value of a series with its labels.
+type shower func(d *prometheus.Desc, v float64, extra ...string)
 
 // collect exports the counts and, if now is true, the current state. A series of a model that is not served any more
 // has no state, because a second value of the workload's state would distort sums and joins.
 func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	n := s.counts()
 
-	counter := func(d *prometheus.Desc, v int64, extra ...string) {
-		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, float64(v), s.created, slices.Concat(s.values, extra)...)
+	counter := func(d *prometheus.Desc, v float64, extra ...string) {
+		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, v, s.created,
+			slices.Concat(s.values, extra)...)
 	}
 	gauge := func(d *prometheus.Desc, v float64, extra ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, slices.Concat(s.values, extra)...)
 	}
 
-	counter(descExpected, n.expected)
+	counter(descExpected, float64(n.expected))
 	for i, o := range allOutcomes {
-		counter(descRequests, n.finished[i], string(o))
+		counter(descRequests, float64(n.finished[i]), string(o))
 	}
 	for i, r := range allDropReasons {
-		counter(descDropped, n.dropped[i], string(r))
+		counter(descDropped, float64(n.dropped[i]), string(r))
 	}
-	gauge(descInFlight, float64(n.inFlight))
-	gauge(descWaiting, float64(n.waiting))
+	gauge(descInFlight, float64(n.open[inFlight]))
+	gauge(descWaiting, float64(n.open[waiting]))
 
-	counter(descRetries, n.retries)
-	counter(descMerged, n.merged)
+	counter(descRetries, float64(n.retries))
+	counter(descMerged, float64(n.merged))
 	for i, v := range n.tokens {
-		counter(descTokens, v, tokenKinds[i])
+		counter(descTokens, float64(v), tokenKinds[i])
 	}
 	for i, v := range n.mismatch {
-		counter(descMismatch, v, mismatchKinds[i])
+		counter(descMismatch, float64(v), mismatchKinds[i])
 	}
-	counter(descNoUsage, n.withoutUsage)
-	counter(descGoodput, n.good)
-	counter(descEligible, n.eligible)
+	counter(descNoUsage, float64(n.withoutUsage))
+	for i, name := range usageRules {
+		counter(descRules, float64(n.rules[i]), name)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(n.finishes)) {
+		counter(descFinishes, float64(n.finishes[reason]), reason)
+	}
+	counter(descUnread, float64(n.unread))
+	counter(descGoodput, float64(n.good))
+	counter(descEligible, float64(n.eligible))
 	for i, v := range n.violations {
-		if v > 0 || i == measure.SLOError || measure.Quantity(i) <= measure.E2E || n.slo.Limit(measure.Quantity(i)) > 0 {
-			counter(descViolation, v, measure.SLOName(i))
+		if v > 0 || i == measure.SLOError || measure.Quantity(i) <= measure.E2E || n.options.SLO.Limit(measure.Quantity(i)) > 0 {
+			counter(descViolation, float64(v), measure.SLOName(i))
 		}
 	}
-	for i, name := range n.replicas.names {
-		counter(descReplica, n.replicas.ended[i], name)
+	for _, r := range n.replicas.shown {
+		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(descReplica, prometheus.CounterValue, float64(r.ended), r.began,
+			slices.Concat(s.values, []string{r.name})...)
 	}
-	if n.replicas.named {
-		counter(descMoved, n.replicas.moved)
+	if n.options.Replicas {
+		counter(descMoved, float64(n.replicas.moved))
 	}
-	if n.replicas.echoed {
+	if n.options.Echo {
 		for e := measure.EchoKept; e < measure.NumEchoes; e++ {
-			counter(descEcho, n.replicas.echoes[e], e.String())
+			counter(descEcho, float64(n.replicas.echoes[e]), e.String())
 		}
 	}
-	counter(descLoopsDone, n.loopsDone)
+	counter(descLoopsDone, float64(n.loopsDone))
 	if n.hasSessions() {
-		s.collectSessions(ch, &n.sessions)
+		n.collectSessions(counter, gauge)
 	}
 	if now {
 		n.collectState(gauge)
@@ -163,11 +190,11 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 }
 
 // collectState exports the gauges of the current state.
-func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ...string)) {
+func (n *counts) collectState(gauge shower) {
 	for i, v := range n.source {
 		gauge(descSource, float64(v), stampSources[i])
 	}
-	for _, b := range n.slo {
+	for _, b := range n.options.SLO {
 		switch name := b.Quantity.String(); b.Quantity.Unit() {
 		case measure.Milliseconds:
 			gauge(descThreshold, b.Limit/1e3, name)
@@ -177,26 +204,31 @@ func (n *counts) collectState(gauge func(d *prometheus.Desc, v float64, extra ..
 			gauge(descLeastRate, b.Limit, name)
 		}
 	}
-	gauge(descObjective, n.objective)
+	gauge(descObjective, n.options.Objective)
 	if n.hasSessions() {
-		n.sessionSLO.collect(gauge)
+		n.options.Sessions.collect(gauge)
 	}
-	gauge(descLoop, float64(n.loop))
+	gauge(descUp, map[bool]float64{false: 1}[n.fault])
+	gauge(descStuck, map[bool]float64{true: 1}[n.stuck])
+	for i, users := range n.guard {
+		gauge(descGuard, float64(min(users, 1)), limits.Limit(i).String())
+	}
+	gauge(descShards, float64(n.options.Shard.Of))
+	gauge(descShard, float64(n.options.Shard.Index))
+	n.playback.collect(gauge)
+}
+
+func (p *playback) collect(gauge shower) {
+	gauge(descLoop, float64(p.loop))
 	var position, skew time.Duration
-	if n.clock != nil { // called without the lock, because clock may lock the runner
-		position, skew = n.clock()
+	if p.clock != nil {
+		position, skew = p.clock()
 	}
 	gauge(descPosition, position.Seconds())
-	gauge(descLoopTime, n.loopDuration.Seconds())
+	gauge(descLoopTime, p.every.Seconds())
 	gauge(descSkew, skew.Seconds())
-	gauge(descUp, map[bool]float64{false: 1}[n.fault])
-	gauge(descPaused, map[bool]float64{true: 1}[n.paused])
-	for i, users := range n.guard {
-		gauge(descGuard, float64(min(users, 1)), string(allGuardLimits[i]))
-	}
-	gauge(descShards, float64(n.shard.Of))
-	gauge(descShard, float64(n.shard.Index))
-	t := n.trace
+	gauge(descPaused, map[bool]float64{true: 1}[p.paused])
+	t := p.trace
 	gauge(descTrace, 1, t.Path, t.Format, t.SHA256, strconv.Itoa(t.Requests), strconv.Itoa(t.BlockTokens))
 	if !math.IsNaN(t.PrefixHitRatio) {
 		gauge(descHitRatio, t.PrefixHitRatio)

@@ -1,12 +1,6 @@
 package metrics
 
-import (
-	"slices"
-
-	"replayd/internal/measure"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "replayd/internal/measure"
 
 // This file has the series of sessions. A workload has them if its trace has sessions, or once one has begun.
 var (
@@ -21,20 +15,20 @@ var (
 
 // A SessionSLO is the service level of sessions.
 type SessionSLO struct {
-	measure.SessionSLO
-	Objective float64 // share of sessions that should be good, greater than 0 and less than 1
+	measure.SessionSLO `koanf:",squash"`
+	Objective          float64 `koanf:"objective"` // share of sessions that should be good, greater than 0 and less than 1
 }
 
-func (b SessionSLO) collect(gauge func(d *prometheus.Desc, v float64, extra ...string)) {
+func (b SessionSLO) collect(gauge shower) {
 	if b.Makespan > 0 {
 		gauge(descSessionThreshold, b.Makespan.Seconds())
 	}
 	gauge(descSessionObjective, b.Objective)
 }
 
-// sessionCounts counts sessions. begun = ended + inProgress holds at every scrape.
+// sessionCounts counts sessions. begun = ended + those in progress holds at every scrape.
 type sessionCounts struct {
-	begun, inProgress        int64
+	begun                    int64
 	ended                    [measure.NumSessionOutcomes]int64
 	good                     int64
 	requests, prompt, cached int64 // of ok sessions; tokens of those whose server reports cached ones
@@ -44,29 +38,20 @@ type sessionCounts struct {
 var allSessionOutcomes = measure.SessionOutcomes()
 
 // hasSessions reports whether the series of sessions are on the page.
-func (c *counts) hasSessions() bool { return c.trace.Sessions > 0 || c.sessions.begun > 0 }
+func (c *counts) hasSessions() bool { return c.playback.trace.Sessions > 0 || c.sessions.begun > 0 }
 
 // SessionBegun counts a session that has begun.
 func (w *Workload) SessionBegun() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.parts[len(w.parts)-1]
-	p.sessions++
-	p.s.change(func(c *counts) {
-		c.sessions.begun++
-		c.sessions.inProgress++
-	})
+	w.move(1, closed, inProgress, func(c *counts) { c.sessions.begun++ })
 }
 
 // SessionEnded counts a session that has ended, and its requests and time if it is ok. It keeps no reference to it.
 func (w *Workload) SessionEnded(s *measure.Session) {
-	outcome := placeOf(allSessionOutcomes, s.Outcome)
+	outcome := indexOf(allSessionOutcomes, s.Outcome)
 	good := w.options.Sessions.Good(s)
-	ratio, told := s.CachedRatio()
-	of := w.sessionLands()
-	of.change(func(c *counts) {
+	ratio, reported := s.CachedRatio()
+	of := w.move(1, inProgress, closed, func(c *counts) {
 		n := &c.sessions
-		n.inProgress--
 		n.ended[outcome]++
 		if good {
 			n.good++
@@ -76,7 +61,7 @@ func (w *Workload) SessionEnded(s *measure.Session) {
 		}
 		n.requests += int64(s.Requests)
 		n.time = n.time.Add(s.Time)
-		if told {
+		if reported {
 			n.prompt, n.cached = n.prompt+int64(s.Prompt), n.cached+int64(s.Cached)
 		}
 	})
@@ -85,41 +70,27 @@ func (w *Workload) SessionEnded(s *measure.Session) {
 	}
 	of.hists[histMakespan].Observe(s.Makespan().Seconds())
 	of.hists[histSessionRequests].Observe(float64(s.Requests))
-	if told {
+	if reported {
 		of.hists[histCachedRatio].Observe(ratio)
 	}
 }
 
-// sessionLands removes one session from the earliest part with a session in progress, and returns the series of the part.
-func (w *Workload) sessionLands() *series {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.sessions > 0 })
-	if i < 0 {
-		i = len(w.parts) - 1
-	}
-	w.parts[i].sessions--
-	return w.parts[i].s
-}
-
-func (s *series) collectSessions(ch chan<- prometheus.Metric, n *sessionCounts) {
-	counter := func(d *prometheus.Desc, v float64, extra ...string) {
-		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(d, prometheus.CounterValue, v, s.created, slices.Concat(s.values, extra)...)
-	}
+func (c *counts) collectSessions(counter, gauge shower) {
+	n := &c.sessions
 	counter(descSessionsBegun, float64(n.begun))
 	for i, o := range allSessionOutcomes {
 		counter(descSessions, float64(n.ended[i]), string(o))
 	}
-	ch <- prometheus.MustNewConstMetric(descSessionsInProgress, prometheus.GaugeValue, float64(n.inProgress), s.values...)
+	gauge(descSessionsInProgress, float64(c.open[inProgress]))
 	counter(descSessionsGood, float64(n.good))
 	for p, d := range n.time {
 		counter(descSessionTime, d.Seconds(), measure.SessionPart(p).String())
 	}
 }
 
-func (n *sessionCounts) ledger() measure.Sessions {
+func (n *sessionCounts) ledger(open int64) measure.Sessions {
 	return measure.Sessions{
-		Begun: n.begun, InProgress: n.inProgress, Outcomes: byName(allSessionOutcomes, n.ended[:]), Good: n.good,
+		Begun: n.begun, InProgress: open, Outcomes: byName(allSessionOutcomes, n.ended[:]), Good: n.good,
 		Requests: n.requests, Prompt: n.prompt, Cached: n.cached, Time: n.time,
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )

@@ -1,31 +1,40 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
 
-// Bounds of the label that comes from a server.
+	"replayd/internal/bounded"
+)
+
+// Bounds of the label that comes from a server. A workload has all its series for each model, and so there are few.
 const (
 	maxLabelBytes = 256
-	maxModels     = 8       // maximum number of values of the label model per target, without "" before the first answer
-	otherModel    = "other" // label value of all models after the first seven
+	maxModels     = 7 // of a target, beside "" before the first answer and other
+	forgetModel   = 24 * time.Hour
 )
 
 // A Target holds the series of a target and the model name for workloads that learn it.
 type Target struct {
 	m         *Meter
 	name, api string
-	reached   func() bool
+	now       func() TargetState
 
 	// Guarded by the Meter's lock.
-	model    string      // the model that the server lists; "" before it has answered
-	label    string      // the label value of model: one of at most maxModels
-	labels   []string    // models that have their own label value
+	label    string      // the model that the server lists, or other; "" before it has answered
 	learners []*Workload // live workloads that learn the model
 }
 
+// A TargetState is what a scrape says of a target.
+type TargetState struct {
+	Reached      bool
+	Pods         int   // that requests go to
+	LookupErrors int64 // look-ups of its pods that have failed
+}
+
 // Target returns a target. Its series are on the page while a workload uses it. A later target with the same name
-// replaces it. reached is called at each scrape, without a lock held.
-func (m *Meter) Target(name, api string, reached func() bool) *Target {
-	return &Target{m: m, name: valid(name), api: valid(api), reached: reached}
+// replaces it. now is called at each scrape, without a lock held.
+func (m *Meter) Target(name, api string, now func() TargetState) *Target {
+	return &Target{m: m, name: valid(name), api: valid(api), now: now}
 }
 
 // Serves sets the model that the target's server lists, truncated to 256 bytes. Workloads that learn it count in the
@@ -37,29 +46,29 @@ func (t *Target) Serves(model string) {
 	}
 	t.m.mu.Lock()
 	defer t.m.mu.Unlock()
-	t.model = valid(model)
-	t.label = t.labelOf(t.model)
+	t.label = t.m.addModel(t.name, valid(model))
 	for _, w := range t.learners {
 		t.m.rename(w, t.label)
 	}
+	t.m.forgetModels(t)
 }
 
-func (t *Target) labelOf(model string) string {
-	for _, known := range t.labels {
-		if known == model {
-			return model
+// addModel returns the label value of a model. The lock is held.
+func (m *Meter) addModel(target, model string) string {
+	models := m.models[target]
+	if models == nil {
+		models = bounded.NewSet[struct{}](maxModels, forgetModel)
+		m.models[target] = models
+	}
+	now := time.Now()
+	for l, s := range m.series {
+		if l.Target == target && models.Has(l.Model) && s.busy() { // a server says its model only now and then
+			models.See(l.Model, now)
 		}
 	}
-	if len(t.labels) == maxModels-1 {
-		return otherModel
+	if models.See(model, now) == nil {
+		m.Overflow.Add(bounded.Model, 1)
+		return bounded.Other
 	}
-	t.labels = append(t.labels, model)
 	return model
-}
-
-// collectInfo exports target_info. Meter.mu is held.
-func (t *Target) collectInfo(ch chan<- prometheus.Metric) {
-	if t.model != "" {
-		ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, t.name, t.model, t.api)
-	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 )
 
 // A non-streamed answer has an end and tokens, a cancelled request only its outcome, and an answer whose tokens replayd

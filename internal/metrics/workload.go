@@ -1,11 +1,13 @@
 package metrics
 
 import (
-	"slices"
+	"cmp"
 	"sync"
 	"time"
 	"unicode/utf8"
 
+	"replayd/internal/bounded"
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,9 +19,10 @@ const exemplarLabel = "request_id"
 // A Workload counts the requests of one workload. Each request takes one of three ways: Expected and Dropped; Expected,
 // Sent and Finished; or Filtered alone. A Workload is safe for concurrent use.
 type Workload struct {
-	options WorkloadOptions              // without the trace
-	guard   [measure.NumGuardLimits]bool // limits that this workload has open; guarded by mu
-	removed bool                         // guarded by Meter.mu
+	options  WorkloadOptions
+	guard    [limits.NumLimits]bool // limits that this workload has open; guarded by mu
+	removed  bool                   // guarded by Meter.mu
+	overflow *bounded.Overflow
 
 	mu    sync.Mutex // locked after Meter.mu and before series.mu
 	parts []*part    // the last one is for the current model; changed with both locks held
@@ -34,51 +37,23 @@ func (w *Workload) change(f func(c *counts)) {
 
 // Expected counts n requests that have come due. They wait for a lane or for the previous turn.
 func (w *Workload) Expected(n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.parts[len(w.parts)-1].waiting += int64(n)
-	w.now().change(func(c *counts) {
-		c.expected += int64(n)
-		c.waiting += int64(n)
-	})
-}
-
-// waits returns the earliest part with a waiting request, since requests leave the queue in about that order. The lock
-// is held.
-func (w *Workload) waits() *part {
-	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.waiting > 0 })
-	if i < 0 {
-		i = len(w.parts) - 1
-	}
-	return w.parts[i]
+	w.move(int64(n), closed, waiting, func(c *counts) { c.expected += int64(n) })
 }
 
 // Sent moves a request that a lane has taken from waiting to in flight.
-func (w *Workload) Sent() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.waits()
-	p.waiting--
-	p.inFlight++
-	p.s.change(func(c *counts) {
-		c.waiting--
-		c.inFlight++
-	})
-}
+func (w *Workload) Sent() { w.move(1, waiting, inFlight, func(*counts) {}) }
+
+// Unsent moves a request that its lane could not send from in flight back to waiting. Dropped follows.
+func (w *Workload) Unsent() { w.move(1, inFlight, waiting, func(*counts) {}) }
 
 // Dropped counts a waiting request that will not be sent. It panics on Filtered, since a filtered row was never
 // expected and has its own method, and on an unknown reason.
 func (w *Workload) Dropped(why measure.DropReason) {
-	i := placeOf(allDropReasons, why)
+	i := indexOf(allDropReasons, why)
 	if why == measure.Filtered {
-		panic("measure: a filtered row was never expected: count it with Filtered")
+		panic("metrics: a filtered row was never expected: count it with Filtered")
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.waits()
-	p.waiting--
-	p.s.change(func(c *counts) {
-		c.waiting--
+	w.move(1, waiting, closed, func(c *counts) {
 		c.dropped[i]++
 		if why.Eligible(w.options.Sheds) {
 			c.eligible++
@@ -86,21 +61,21 @@ func (w *Workload) Dropped(why measure.DropReason) {
 	})
 }
 
-// Filtered counts n rows over the configured length limits, which are not expected.
+// Filtered counts n rows that the workload leaves out, which are not expected.
 func (w *Workload) Filtered(n int) {
-	w.change(func(c *counts) { c.dropped[placeOf(allDropReasons, measure.Filtered)] += int64(n) })
+	w.change(func(c *counts) { c.dropped[indexOf(allDropReasons, measure.Filtered)] += int64(n) })
 }
 
 // LoopStarted records the number of the loop that begins, and the time until the next one.
 func (w *Workload) LoopStarted(number int64, every time.Duration) {
-	w.change(func(c *counts) { c.loop, c.loopDuration = number, every })
+	w.change(func(c *counts) { c.playback.loop, c.playback.every = number, every })
 }
 
 // LoopCompleted counts a completed loop.
 func (w *Workload) LoopCompleted() { w.change(func(c *counts) { c.loopsDone++ }) }
 
 // Paused records whether the workload is paused.
-func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.paused = paused }) }
+func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.playback.paused = paused }) }
 
 // Fault records whether a fault stops the workload. If two workloads share a series, the later one's fault is shown.
 func (w *Workload) Fault(fault bool) {
@@ -111,13 +86,21 @@ func (w *Workload) Fault(fault bool) {
 	})
 }
 
+// Stuck records whether the workload stands still. If two workloads share a series, it is that of the later one.
+func (w *Workload) Stuck(stuck bool) {
+	w.change(func(c *counts) {
+		if c.latest == w {
+			c.stuck = stuck
+		}
+	})
+}
+
 // Plays records the trace that is played.
-func (w *Workload) Plays(t TraceInfo) { w.change(func(c *counts) { c.trace = t.valid() }) }
+func (w *Workload) Plays(t TraceInfo) { w.change(func(c *counts) { c.playback.trace = t.valid() }) }
 
 // Guard records whether a limit of the guard is open. The series is 1 while any workload that counts in it has the
-// limit open; Remove closes the limits of a workload. Guard panics on an unknown limit.
-func (w *Workload) Guard(limit measure.GuardLimit, open bool) {
-	i := placeOf(allGuardLimits, limit)
+// limit open; Remove closes the limits of a workload.
+func (w *Workload) Guard(i limits.Limit, open bool) {
 	w.change(func(c *counts) {
 		switch {
 		case open && !w.guard[i]:
@@ -130,43 +113,33 @@ func (w *Workload) Guard(limit measure.GuardLimit, open bool) {
 }
 
 // SetClock sets the function that returns the position in the trace, and the wall clock − the loop's own time. It is
-// called at each scrape, without a lock held, until the workload is removed.
+// called at each scrape, without a lock held, until the workload is removed. It must not wait.
 func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
-	w.change(func(c *counts) { c.clock = f })
+	w.change(func(c *counts) { c.playback.clock = f })
 }
 
 // Finished moves a request out of flight and counts its result. It keeps no reference to r. It panics on an unknown
 // outcome.
 func (w *Workload) Finished(r *measure.Request) {
-	outcome := placeOf(allOutcomes, r.Outcome)
+	outcome := indexOf(allOutcomes, r.Outcome)
 	v := r.Values()
 	broken := w.options.SLO.Violations(r.Outcome, &v)
-	s := w.lands()
-	s.change(func(c *counts) {
-		c.inFlight--
+	now, counted := time.Now(), true
+	s := w.move(1, inFlight, closed, func(c *counts) {
 		c.finished[outcome]++
 		if r.Outcome.Eligible() {
 			c.eligible++
 		}
-		c.replicas.add(r.Replica)
+		counted = c.replicas.add(string(r.Replica), now)
 		c.add(r, broken, w.options.FreeOutput)
 	})
+	if !counted {
+		w.overflow.Add(bounded.Replica, 1)
+	}
 	s.observeSent(r)
 	if r.Outcome == measure.OK {
 		s.observeLatencies(r)
 	}
-}
-
-// lands removes one request from the earliest part with a request in flight, and returns the series of the part.
-func (w *Workload) lands() *series {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	i := slices.IndexFunc(w.parts[:len(w.parts)-1], func(p *part) bool { return p.inFlight > 0 })
-	if i < 0 {
-		i = len(w.parts) - 1
-	}
-	w.parts[i].inFlight--
-	return w.parts[i].s
 }
 
 // add counts a finished request, except its outcome. Tokens and lengths are counted for ok requests only; the record of
@@ -182,6 +155,10 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 			c.source = [len(stampSources)]int64{1, 0}
 		}
 	}
+	if r.Status/100 == 2 {
+		c.finishes[cmp.Or(r.Finish, measure.NoFinish)]++
+	}
+	c.unread += int64(r.Unread)
 	for i, b := range broken {
 		if b {
 			c.violations[i]++
@@ -194,17 +171,21 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 		c.good++
 	}
 	u := r.Usage
+	for i := range c.rules {
+		if u.Rules&(1<<i) != 0 {
+			c.rules[i]++
+		}
+	}
 	for i, n := range [len(tokenKinds)]int{u.Prompt, u.Output, u.Cached, u.Reasoning} {
 		c.tokens[i] += int64(n)
 	}
-	if u.Source == measure.UsageCounted || u.Source == measure.UsageText { // not counted by the server, so do not compare it with the trace
+	if u.Source == measure.UsageCounted || u.Source == measure.UsageText {
 		c.withoutUsage++
-		return
 	}
-	if r.InputTokens > 0 && u.Prompt != r.InputTokens {
+	if r.PromptLength().Other() {
 		c.mismatch[0]++
 	}
-	if !freeOutput && r.OutputTokens > 0 && u.Output != r.OutputTokens {
+	if !freeOutput && r.AnswerLength().Other() {
 		c.mismatch[1]++
 	}
 }

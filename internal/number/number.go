@@ -1,5 +1,5 @@
 // Package number formats numbers for people, in tables, pages, the live page and log lines. Files that other programs read,
-// and tables that follow another program's, have their own formats.
+// and tables that follow another program's, have their own formats: those in JSON are made of Objects.
 package number
 
 import (
@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Value formats a value with three digits and its unit: 212 ms, 1.25 s, 12.4k tokens, 3.5 %. A value that is not finite is
@@ -111,8 +112,8 @@ func Grouped(v float64, places int) string {
 	return whole
 }
 
-// Whole formats an integer with commas between thousands.
-func Whole[T ~int | ~int64](n T) string { return Grouped(float64(n), 0) }
+// Whole formats a whole number with commas between thousands.
+func Whole[T ~int | ~int64 | ~float64](n T) string { return Grouped(float64(n), 0) }
 
 // Places formats a number with at most so many decimals.
 func Places(v float64, most int) string {
@@ -142,4 +143,32 @@ func Percent[T ~int | ~int64](part, whole T) string {
 		text = Digits(math.Floor(1e4*float64(part)/float64(whole))/100, 4)
 	}
 	return text + " %"
+}
+
+// Latency formats a latency in a suitable unit with two or three digits: 250 µs, 9.3 ms, 35 ms, 1.25 s. Up to 100 s, the
+// live page's words.js does the same.
+func Latency(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 0.9995e-3:
+		return fmt.Sprintf("%.0f µs", s*1e6)
+	case s < 9.95e-3:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	case s < 0.9995:
+		return fmt.Sprintf("%.0f ms", s*1e3)
+	case s < 9.995:
+		return fmt.Sprintf("%.2f s", s)
+	default:
+		return fmt.Sprintf("%.1f s", s)
+	}
+}
+
+// Precise formats a latency with at least four digits in Go's syntax of durations: 1.234s, 56.789ms.
+func Precise(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		d = d.Round(time.Millisecond)
+	case d >= time.Millisecond:
+		d = d.Round(time.Microsecond)
+	}
+	return d.String()
 }

@@ -8,14 +8,17 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/secret"
 
 	"github.com/prometheus/common/config"
 	"github.com/valyala/fasthttp"
 )
 
-// An Echo is a header of answers that later requests of a session send back, as routers want it that name a replica in it.
+// An Echo is a header of answers that later requests of a session send back, as routers want it that name a replica in
+// it.
 type Echo struct {
 	answer string // name in answers
 	line   []byte // beginning of the line in requests
@@ -48,8 +51,8 @@ func CheckEcho(name string) error {
 	return CheckHeader(name, "a")
 }
 
-// CheckReplicaHeader returns why no header of an answer has a name.
-func CheckReplicaHeader(name string) error {
+// checkReplicaHeader returns why no header of an answer has a name.
+func checkReplicaHeader(name string) error {
 	if !isToken(name) || len(name) > maxHeaderValue {
 		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])
 	}
@@ -75,42 +78,50 @@ func HeaderSet(h *config.Headers, name string) string {
 // maxEcho bounds a value that is sent back, in bytes.
 const maxEcho = 4 << 10
 
-// SendBack has the next message of the lane carry a value in the line of e; none where the value is empty. It comes before Begin.
+// maxCookies bounds the Set-Cookie lines of an answer. Browsers keep some 50 of a server (RFC 6265, 6.1).
+const maxCookies = 64
+
+// SendBack has the next message of the lane carry a value in the line of e; none where the value is empty. It comes
+// before Begin.
 func (l *Lane) SendBack(e *Echo, value []byte) {
 	if l.back = l.back[:0]; len(value) > 0 {
 		l.back = append(append(append(l.back, e.line...), value...), "\r\n"...)
 	}
 }
 
-// Echoed returns the value that the answer of the last request had in the header of Hooks.Echo, valid until the next. It is empty unless
-// it can be sent back, which is at most 4 KiB of printable ASCII.
+// Echoed returns the value that the answer of the last request had in the header of Hooks.Echo, valid until the next.
+// It is empty unless it can be sent back, which is at most 4 KiB of printable ASCII. Cookies are those that were sent,
+// with the answer's. If Echo is EchoKept and nothing is left, the answer has deleted them.
 func (l *Lane) Echoed() []byte { return l.echoed }
 
 // Echo says what became of the header of Hooks.Echo in the answer of the last request.
 func (l *Lane) Echo() measure.Echo { return l.echo }
 
-// keepEcho keeps the value of an answer's header for the requests after it. A refusal has none: it may come from the router itself.
-func (x *exchange) keepEcho() {
+// storeEcho keeps the value of an answer's header for the requests after it. A refusal has none: it may come from
+// the router itself.
+func (x *exchange) storeEcho() {
 	e := x.hooks.Echo
 	if e == nil || x.req.Status < 200 || x.req.Status > 299 {
 		return
 	}
+	said, lines := false, 0
 	if e.cookie {
+		sent := bytes.TrimSuffix(bytes.TrimPrefix(x.back, e.line), []byte("\r\n"))
 		for _, line := range x.head.Cookies() {
-			pair, _, _ := bytes.Cut(line, []byte(";"))
-			if len(x.echoed) > 0 {
-				x.echoed = append(x.echoed, "; "...)
+			x.echoed = appendCookies(x.echoed[:0], bytes.Clone(sent), line, time.Now())
+			sent, said = x.echoed, true
+			if lines++; lines > maxCookies {
+				break
 			}
-			x.echoed = append(x.echoed, pair...)
 		}
 	} else {
-		x.echoed = append(x.echoed, x.head.Peek(e.answer)...)
+		x.echoed = bytes.Trim(append(x.echoed, x.head.Peek(e.answer)...), " \t")
+		said = len(x.echoed) > 0
 	}
-	x.echoed = bytes.Trim(x.echoed, " \t")
 	switch {
-	case len(x.echoed) == 0:
+	case !said:
 		x.echo = measure.EchoMissing
-	case len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }):
+	case lines > maxCookies || len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }):
 		x.echo, x.echoed = measure.EchoUnusable, x.echoed[:0]
 	default:
 		x.echo = measure.EchoKept
@@ -119,34 +130,42 @@ func (x *exchange) keepEcho() {
 
 // Bounds of the names of replicas.
 const (
-	maxReplicaName = 128 // bytes of a name; what is longer is cut
+	maxReplicaName = 128 // bytes of a name as it is shown
 	keptReplicas   = 256 // names that are allocated once
 )
 
-// replica returns the name of the replica that the head of an answer names; "": none. A name that was seen before is not allocated again.
-func (c *Client) replica(head *fasthttp.ResponseHeader) string {
-	if c.target.ReplicaHeader == "" {
+// A replicaNames has the names of replicas by the values of the header. Each is allocated once, and again when other
+// credentials are hidden.
+type replicaNames struct {
+	hidden *hidden // that the names do not show
+	names  map[string]secret.Text
+}
+
+// replica returns the name of the replica that the head of an answer names; "": none. A name that was seen before is
+// not allocated again.
+func (c *Client) replica(head *fasthttp.ResponseHeader) secret.Text {
+	if c.target.Replica == "" {
 		return ""
 	}
-	raw := head.Peek(c.target.ReplicaHeader)
-	raw = raw[:min(len(raw), maxReplicaName)]
+	raw := head.Peek(c.target.Replica)
 	if len(raw) == 0 {
 		return ""
 	}
-	known := c.replicas.Load()
-	if known != nil {
-		if name, ok := (*known)[string(raw)]; ok {
+	known, hidden := c.replicas.Load(), c.hidden.Load()
+	current := known != nil && known.hidden == hidden
+	if current {
+		if name, ok := known.names[string(raw)]; ok {
 			return name
 		}
 	}
-	key := string(raw)
-	name := strings.ToValidUTF8(key, "\uFFFD")
-	more := map[string]string{key: name}
-	if known != nil {
-		maps.Copy(more, *known)
+	name := hidden.set.Text(string(raw), maxReplicaName)
+	more := &replicaNames{hidden, map[string]secret.Text{}}
+	if current {
+		maps.Copy(more.names, known.names)
 	}
-	if len(more) <= keptReplicas {
-		c.replicas.CompareAndSwap(known, &more) // where another answer was faster, the next one does it
+	if len(raw) <= maxReplicaName && len(more.names) < keptReplicas {
+		more.names[string(raw)] = name
+		c.replicas.CompareAndSwap(known, more) // where another answer was faster, the next one does it
 	}
 	return name
 }

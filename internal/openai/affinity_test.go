@@ -49,7 +49,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 		"empty":              {"200 OK\r\nX-Session-Token:\r\nX-Replica: \r\n", "", "", measure.OK, measure.EchoMissing},
 		"spaces around":      {"200 OK\r\nX-Session-Token: \t a b \r\n", "a b", "", measure.OK, measure.EchoKept},
 		"as long as allowed": {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho) + "\r\n", strings.Repeat("a", maxEcho), "", measure.OK, measure.EchoKept},
-		"too long":           {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho+1) + "\r\nX-Replica: " + strings.Repeat("b", 500) + "\r\n", "", strings.Repeat("b", maxReplicaName), measure.OK, measure.EchoUnusable},
+		"too long":           {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", maxEcho+1) + "\r\nX-Replica: " + strings.Repeat("b", 500) + "\r\n", "", strings.Repeat("b", maxReplicaName-len("…")) + "…", measure.OK, measure.EchoUnusable},
 		"1 MiB":              {"200 OK\r\nX-Session-Token: " + strings.Repeat("a", 1<<20) + "\r\n", "", "", measure.BadStream, measure.EchoNone},
 		"no ASCII":           {"200 OK\r\nX-Session-Token: é\r\nX-Replica: a\xffé\r\n", "", "a\uFFFDé", measure.OK, measure.EchoUnusable},
 		"a control":          {"200 OK\r\nX-Session-Token: a\x01b\r\n", "", "", measure.BadStream, measure.EchoNone},
@@ -60,7 +60,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: limits, ReplicaHeader: "x-replica"})
+				client := newClient(t, Target{Options: Options{Timeouts: limits, Replica: "x-replica"}})
 				headsOf(t, client, func(int) string { return c.lines })
 				l := client.Lane()
 				defer l.Close()
@@ -69,7 +69,7 @@ func TestHeadersOfAnswers(t *testing.T) {
 				if l.Echo() != c.echo {
 					t.Errorf("want a header that is %s, got %s", c.echo, l.Echo())
 				}
-				if got := string(l.Echoed()); got != c.echoed || req.Replica != c.replica || req.Outcome != c.outcome {
+				if got := string(l.Echoed()); got != c.echoed || string(req.Replica) != c.replica || req.Outcome != c.outcome {
 					t.Errorf("want %s, %.80q back and replica %.80q, got %s, %.80q and %.80q (%s)", c.outcome, c.echoed, c.replica, req.Outcome, got, req.Replica, req.Error)
 				}
 			})
@@ -83,7 +83,7 @@ func TestSentBack(t *testing.T) {
 		for header, back := range map[string]string{"x-session-token": "X-Session-Token", "set-cookie": "Cookie"} {
 			t.Run(name+" "+header, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := newClient(t, Target{Timeouts: limits, HTTP: config.HTTPClientConfig{BearerTokenFile: key}})
+					c := newClient(t, Target{Options: Options{Timeouts: limits, HTTP: config.HTTPClientConfig{BearerTokenFile: key}}})
 					asked := headsOf(t, c, func(n int) string {
 						return fmt.Sprintf("200 OK\r\nX-Session-Token: a%[1]d\r\nSet-Cookie: one=a%[1]d; Path=/; HttpOnly\r\nSet-Cookie: two=b\r\n", n)
 					})
@@ -124,7 +124,7 @@ func TestSentBack(t *testing.T) {
 func TestAffinityAllocatesNothing(t *testing.T) {
 	plain := objectsOf(t, Target{}, "", nil)
 	head := "X-Session-Token: YWJjZGVm\r\nX-Replica: engine-0\r\n"
-	if got := objectsOf(t, Target{ReplicaHeader: "X-Replica"}, head, NewEcho("X-Session-Token")); got != plain {
+	if got := objectsOf(t, Target{Options: Options{Replica: "X-Replica"}}, head, NewEcho("X-Session-Token")); got != plain {
 		t.Errorf("want %v objects a request as without these headers, got %v", plain, got)
 	}
 }
@@ -175,16 +175,16 @@ func objectsOf(t *testing.T, target Target, lines string, e *Echo) float64 {
 
 // Names of replicas are kept for reuse up to a bound, and right beyond it.
 func TestManyReplicas(t *testing.T) {
-	c := newClient(t, Target{URL: "http://h", ReplicaHeader: "X-Replica"})
+	c := newClient(t, Target{Options: Options{URL: "http://h", Replica: "X-Replica"}})
 	l := c.Lane()
 	for i := range 2 * keptReplicas {
 		want := fmt.Sprint("engine-", i)
 		l.head.Set("X-Replica", want)
-		if got := c.replica(&l.head); got != want {
+		if got := c.replica(&l.head); string(got) != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
 	}
-	if n := len(*c.replicas.Load()); n != keptReplicas {
+	if n := len(c.replicas.Load().names); n != keptReplicas {
 		t.Errorf("want %d names kept, got %d", keptReplicas, n)
 	}
 }
@@ -206,5 +206,22 @@ func TestCheckEcho(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: want %q, got %q", name, want, got)
 		}
+	}
+}
+
+// The name of a replica has no credentials, and one that was kept is made anew when other credentials are to be hidden.
+func TestReplicaHasNoCredentials(t *testing.T) {
+	c := withKey(t, Target{Options: Options{Replica: "X-Replica"}})
+	l := c.Lane()
+	defer l.Close()
+	for _, want := range []string{"engine-1 <secret>", "engine-1 <secret>", "next-key"} {
+		l.head.Set("X-Replica", strings.Replace(want, "<secret>", canary, 1))
+		if got := string(c.replica(&l.head)); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+	c.hide([]string{"next-key"})
+	if got := c.replica(&l.head); got != "<secret>" {
+		t.Errorf("want what is hidden now, got %s", got)
 	}
 }

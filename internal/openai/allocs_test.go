@@ -38,17 +38,17 @@ func TestChunksAllocateNothing(t *testing.T) {
 			if a < f.atLeast || a > f.atMost {
 				t.Errorf("want %v to %v objects a chunk, got %v", f.atLeast, f.atMost, a)
 			}
-			if few > mostAnswer && f.atMost == 0 {
-				t.Errorf("want at most %v objects an answer, got %v", mostAnswer, few)
+			if few > maxAnswer && f.atMost == 0 {
+				t.Errorf("want at most %v objects an answer, got %v", maxAnswer, few)
 			}
 		})
 	}
 	_ = made
 }
 
-// mostAnswer is the highest number of allocations of an answer, apart from its chunks. It was measured; lower it
+// maxAnswer is the highest number of allocations of an answer, apart from its chunks. It was measured; lower it
 // when the code improves.
-const mostAnswer = 4.0
+const maxAnswer = 4.0
 
 // objects returns the number of allocations of one answer with the given number of chunks, on a kept connection,
 // after the buffers have grown.
@@ -80,7 +80,10 @@ func objects(t *testing.T, chunk string, chunks int, key string, hooks Hooks) fl
 			_, _ = conn.Write(end)
 		}
 	})
-	c := newClient(t, Target{URL: l.Addr().String(), Timeouts: limits, HTTP: config.HTTPClientConfig{BearerTokenFile: key}})
+	c := newClient(t, Target{Options: Options{
+		URL: l.Addr().String(), Timeouts: limits,
+		HTTP: config.HTTPClientConfig{BearerTokenFile: key},
+	}})
 	m := message(t, c)
 	lane := c.Lane()
 	defer lane.Close()

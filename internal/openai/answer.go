@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -8,20 +9,31 @@ import (
 	"unicode/utf8"
 
 	"replayd/internal/measure"
+	"replayd/internal/openai/internal/chunk"
 	"replayd/internal/openai/internal/wire"
 )
 
 // An answer is the state of reading a stream.
 type answer struct {
 	done     bool     // [DONE] came
-	finished bool     // a finish reason came
+	finished bool     // a finish reason came that ends well
+	gaveUp   bool     // one came that means that the server gave up
 	settled  *failure // outcome after an error event, whatever follows; nil: none came
 	drained  int      // bytes read since the outcome was settled
 	lastRead uint64   // the read that brought the last content chunk
 	merged   bool     // that read brought other content chunks, too
 	reasoned bool     // reasoning came
-	answered bool     // text or tool-call arguments came
-	opening  int      // output tokens of the first content chunk, if the server was asked for usage with each chunk
+	answered bool     // text or a tool call came
+	tally    tally
+}
+
+// over reports whether the outcome is settled and nothing more is read.
+func (a *answer) over() bool { return a.done || a.settled != nil }
+
+// complete reports whether the answer has its end and its usage. No later event is a failure, and the wait for
+// one is short.
+func (a *answer) complete() bool {
+	return (a.finished || a.gaveUp) && a.tally.source == measure.UsageFinal
 }
 
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
@@ -39,6 +51,9 @@ func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	switch {
 	case late != nil:
 		return late
+	case !known && e.Named && !e.Failed, // an annotation
+		x.answer.complete() && (e.Failed || !known || x.fails()):
+		x.unread(x.shown(known, e))
 	case e.Failed && known && c.Message != "":
 		x.answer.settled = x.reported()
 	case e.Failed:
@@ -47,7 +62,6 @@ func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 			text, most = e.Note, wire.NoteBytes
 		}
 		x.answer.settled = failed(measure.ErrorEvent, "event: error: %s", x.client.front(text, most))
-	case !known && e.Named: // an annotation, not a chunk
 	case !known:
 		return failed(measure.BadStream, "want a JSON object in a data line, got %s", x.client.notJSON(e.Data))
 	case c.Failed:
@@ -56,6 +70,31 @@ func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 		return x.handle(e.Arrival)
 	}
 	return nil
+}
+
+// fails reports whether the present chunk is an error, or takes back a proper end.
+func (x *exchange) fails() bool {
+	_, aborts := chunk.EndOf(x.chunk.Finish)
+	return x.chunk.Failed || x.answer.finished && aborts
+}
+
+// shown returns the part of an event that may be shown: not the text of half a chunk, which may be private.
+func (x *exchange) shown(known bool, e wire.Event) []byte {
+	switch {
+	case len(e.Data) == 0:
+		return append([]byte("event: error "), e.Note...)
+	case !known && e.Data[0] == '{':
+		return []byte(x.client.notJSON(e.Data))
+	}
+	return e.Data
+}
+
+// unread counts an event, or a part of one, that has no meaning, and keeps the beginning of the first.
+func (x *exchange) unread(data []byte) {
+	if x.req.Unread == 0 {
+		x.req.UnreadText = x.client.Redact(x.client.front(data, shownBytes))
+	}
+	x.req.Unread++
 }
 
 // reported returns the failure that a chunk reports. Its text may have been cut in the middle of a credential.
@@ -97,8 +136,8 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 		if len(x.req.Timeline.Chunks) == maxChunks {
 			return failed(measure.BadStream, "more than %d chunks", maxChunks)
 		}
-		if len(x.req.Timeline.Chunks) == 0 && x.client.target.PerChunk && c.Usage.Set {
-			x.answer.opening = c.Usage.Output
+		if len(x.req.Timeline.Chunks) == 0 && x.client.target.PerChunk && c.Usage.HasOutput {
+			x.answer.tally.opening = c.Usage.Output
 		}
 		x.content(a, &x.req.Timeline)
 		x.kind(&x.req.Timeline)
@@ -106,14 +145,24 @@ func (x *exchange) handle(a wire.Arrival) *failure {
 			x.texts.Add(c)
 		}
 	}
-	if len(c.Finish) > 0 {
-		x.answer.finished = true
-		if string(c.Finish) != x.req.FinishReason {
-			x.req.FinishReason = x.client.words(x.client.front(c.Finish, shownBytes))
-		}
+	if len(c.Unread) > 0 {
+		x.unread(c.Unread)
 	}
-	x.told(&x.req.Usage)
+	x.noteEnd(c.Finish)
+	x.answer.tally.note(c, c.Bare || x.answer.done || x.answer.finished || x.answer.gaveUp)
 	return nil
+}
+
+// noteEnd notes a finish reason. One that means that the server gave up is not replaced.
+func (x *exchange) noteEnd(reason []byte) {
+	if len(reason) == 0 || x.answer.gaveUp {
+		return
+	}
+	name, aborts := chunk.EndOf(reason)
+	x.answer.finished, x.answer.gaveUp = !aborts, aborts
+	if x.req.Finish = cmp.Or(name, measure.OtherFinish); string(reason) != string(x.req.FinishReason) {
+		x.req.FinishReason = x.client.Redact(x.client.front(reason, shownBytes))
+	}
 }
 
 // kind counts the latest content chunk among those of reasoning until the first of the answer. A chunk of token ids alone is of the same

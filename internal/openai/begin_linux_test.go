@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // Do writes the part of a message that Begin could not write, and the answer is the same. The kernel accepts the
@@ -26,7 +26,7 @@ func TestBegin(t *testing.T) {
 					send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
 				}
 			})
-			l := newClient(t, Target{URL: address, API: Completions}).Lane()
+			l := newClient(t, Target{Options: Options{URL: address, API: Completions}}).Lane()
 			defer l.Close()
 			m, err := l.client.AppendRequest(nil, Body{Prompt: bytes.Repeat([]byte("a"), size), Stream: true})
 			if err != nil {
@@ -68,7 +68,7 @@ func TestBeginOnAClosedConnection(t *testing.T) {
 			_, _, _ = request(conn)
 		}
 	})
-	l := newClient(t, Target{URL: address}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address}}).Lane()
 	defer l.Close()
 	m := message(t, l.client)
 	var req measure.Request

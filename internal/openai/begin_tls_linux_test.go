@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // overTLS returns a client of a server that serves one connection at a time.
@@ -22,8 +22,10 @@ func overTLS(t *testing.T, serve func(*tls.Conn)) *Client {
 		serve(tls.Server(raw, &tls.Config{Certificates: server.TLS.Certificates}))
 	})
 	return newClient(t, Target{
-		URL: "https://" + address, API: Completions,
-		HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{CA: string(certificatePEM(server))}},
+		Options: Options{
+			URL: "https://" + address, API: Completions,
+			HTTP: config.HTTPClientConfig{TLSConfig: config.TLSConfig{CA: string(certificatePEM(server))}},
+		},
 	})
 }
 

@@ -35,18 +35,16 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 	if err != nil {
 		return dst, fmt.Errorf("request %s: %w", b.RequestID, err)
 	}
-	path, accept := "/v1/chat/completions", "application/json"
-	if c.target.API == Completions {
-		path = "/v1/completions"
-	}
+	accept := "application/json"
 	if b.Stream {
 		accept = "text/event-stream, application/json"
 	}
 	length := 2 + max(len(fields)-1, 0) // braces and commas
 	for _, f := range fields {
-		length += len(f.key) + len(`"":`) + f.size()
+		length += len(f.key) + len(`"":`) + len(f.value) + len(f.text) + len(f.after)
 	}
-	dst = c.appendHeader(slices.Grow(dst, length+headerRoom), "POST", path, accept, b.RequestID, length, b.Request)
+	dst, target := slices.Grow(dst, length+headerRoom), c.base.generates(c.target.API)
+	dst = c.appendHeader(dst, "POST", target, accept, b.RequestID, length, b.Request)
 	for i, f := range fields {
 		if i == 0 {
 			dst = append(dst, '{')
@@ -56,7 +54,7 @@ func (c *Client) appendRequest(dst []byte, b Body, mode OutputMode) ([]byte, err
 		dst = append(dst, '"')
 		dst = append(dst, f.key...) // already escaped, see objectFields
 		dst = append(dst, `":`...)
-		dst = f.append(dst)
+		dst = append(append(append(dst, f.value...), f.text...), f.after...)
 	}
 	return append(dst, '}'), nil
 }
@@ -66,7 +64,13 @@ const headerRoom = 2 << 10
 
 // fields returns the members of the body in order: our own, then the new ones of extra_body, of the row and of Request.
 func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
-	if n := btoi(b.Prompt != nil) + btoi(b.IDs != nil) + btoi(b.Messages != nil) + btoi(b.Payload != nil); n != 1 {
+	n := 0
+	for _, given := range []bool{b.Prompt != nil, b.IDs != nil, b.Messages != nil, b.Payload != nil} {
+		if given {
+			n++
+		}
+	}
+	if n != 1 {
 		return nil, fmt.Errorf("want one of prompt, ids, messages and payload, got %d", n)
 	}
 	if c.target.API == Chat && b.IDs != nil {
@@ -111,6 +115,9 @@ func (c *Client) fields(b Body, mode OutputMode) ([]field, error) {
 	fields = merge(fields, b.Request.fields())
 	if b.Stream {
 		fields = merge(fields, []field{{key: "stream", value: []byte("true")}})
+		if c.target.OmitStreamOptions {
+			return slices.DeleteFunc(fields, func(f field) bool { return f.key == "stream_options" }), nil
+		}
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.key == "stream_options" }) {
 			fields = append(fields, field{key: "stream_options", value: c.streamOptions()})
 		}
@@ -149,10 +156,10 @@ func lengthFields(api API, mode OutputMode, e engine, n int) []field {
 }
 
 // appendHeader appends the head of a message; a negative length means that there is no body.
-func (c *Client) appendHeader(dst []byte, method, path, accept, id string, length int, fields RequestFields) []byte {
+func (c *Client) appendHeader(dst []byte, method, target, accept, id string, length int, fields RequestFields) []byte {
 	var h fasthttp.RequestHeader
 	h.SetMethod(method)
-	h.SetRequestURI(c.base.prefix + path)
+	h.SetRequestURI(target)
 	h.SetHost(c.base.host)
 	h.SetUserAgent(c.target.UserAgent)
 	if length >= 0 {
@@ -170,11 +177,4 @@ func (c *Client) appendHeader(dst []byte, method, path, accept, id string, lengt
 	fields.setHeaders(&h)
 	c.hide(fields.secrets())
 	return h.AppendBytes(dst)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/common/config"
+
+	"replayd/internal/secret"
 )
 
 // The whole message for each API, form, output mode and engine.
@@ -21,7 +23,7 @@ func TestRequestGolden(t *testing.T) {
 	write := func(title string, target Target, owner string, b Body) {
 		c := newClient(t, target)
 		if owner != "" {
-			if _, err := c.Choose([]Model{{ID: "m", OwnedBy: owner}}); err != nil {
+			if _, err := c.Choose([]Model{{ID: "m", OwnedBy: secret.Text(owner)}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -35,50 +37,61 @@ func TestRequestGolden(t *testing.T) {
 	}
 	for _, api := range []API{Chat, Completions} {
 		for _, owner := range []string{"", "vllm", "sglang", "tensorrt_llm", "llamacpp", "nvidia", "openai", "m"} {
-			write(fmt.Sprintf("%s, exact, owner %q", api, owner), Target{API: api}, owner, text)
+			write(fmt.Sprintf("%s, exact, owner %q", api, owner), Target{Options: Options{API: api}}, owner, text)
 		}
 		for _, mode := range []OutputMode{OutputMax, OutputFree} {
-			write(fmt.Sprintf("%s, %s, vllm", api, mode), Target{API: api, Output: mode}, "vllm", text)
+			write(fmt.Sprintf("%s, %s, vllm", api, mode), Target{Options: Options{API: api, Output: mode}}, "vllm", text)
 		}
 	}
+	for _, server := range []string{"vllm", "tgi"} {
+		write("exact, server "+server, Target{Options: Options{Server: server}}, "openai", text)
+	}
+	write("exact, server sglang, before the list of models", Target{Options: Options{Server: "sglang"}}, "", text)
+	write("no stream_options", Target{Options: Options{OmitStreamOptions: true}}, "vllm", text)
+	write("path and query", Target{Options: Options{URL: "https://h?k=1", Path: "/d/chat/completions?api-version=2"}},
+		"vllm", text)
 	open := text
 	open.MaxTokens = 0
 	write("no length asked for", Target{}, "vllm", open)
 	ids := text
 	ids.Prompt, ids.IDs = nil, json.RawMessage(`[1000,7,0,100000]`)
-	write("token ids", Target{API: Completions}, "vllm", ids)
+	write("token ids", Target{Options: Options{API: Completions}}, "vllm", ids)
 	ids.IDs = json.RawMessage(`[]`)
-	write("no token ids", Target{API: Completions}, "vllm", ids)
+	write("no token ids", Target{Options: Options{API: Completions}}, "vllm", ids)
 	escaped := text
 	escaped.Prompt = []byte("a \"quote\", a \\, a\nline, <b> & é \u2028 \xff")
 	write("text with escapes", Target{}, "vllm", escaped)
 	escaped.Prompt = []byte{}
-	write("empty text", Target{API: Completions}, "vllm", escaped)
+	write("empty text", Target{Options: Options{API: Completions}}, "vllm", escaped)
 	messages := text
 	messages.Prompt, messages.Messages = nil, json.RawMessage(`[{"role":"system","content":"s"},{"role":"user","content":"u"}]`)
 	messages.Tools = json.RawMessage(`[{"type":"function","function":{"name":"f"}}]`)
 	write("messages and tools", Target{}, "vllm", messages)
 	extra := text
 	extra.Extra = json.RawMessage(`{"temperature":0.5,"priority":1,"max_tokens":9}`)
-	write("extra_body and the row's extra", Target{Model: "named", ExtraBody: map[string]any{"top_p": 0.9, "temperature": 0, "ignore_eos": false, "a\"b": nil}}, "", extra)
+	write("extra_body and the row's extra", Target{Options: Options{
+		Model:     "named",
+		ExtraBody: map[string]any{"top_p": 0.9, "temperature": 0, "ignore_eos": false, "a\"b": nil},
+	}}, "", extra)
 	payload := Body{Payload: json.RawMessage(`{"messages":[],"stream":false,"max_tokens":3,"stream_options":{"include_usage":false}}`), MaxTokens: 7, RequestID: "w/0/1", Stream: true}
 	write("payload", Target{}, "vllm", payload)
+	write("payload, no stream_options", Target{Options: Options{OmitStreamOptions: true}}, "vllm", payload)
 	payload.Payload = json.RawMessage(` {"model":"own","prompt":"x"} `)
-	write("payload with a model", Target{API: Completions}, "vllm", payload)
+	write("payload with a model", Target{Options: Options{API: Completions}}, "vllm", payload)
 	auth := config.HTTPClientConfig{
 		BasicAuth: &config.BasicAuth{Username: "u", Password: "p"},
 		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
 			"X-B": {Values: []string{"1", "2"}}, "x-a": {Secrets: []config.Secret{"s3cret"}}, "X-C": {Values: []string{"a\r\nInjected: yes"}},
 		}},
 	}
-	write("basic_auth, http_headers, prefix", Target{URL: "https://[::1]:8443/pre/fix/", HTTP: auth}, "vllm", text)
+	write("basic_auth, http_headers, prefix", Target{Options: Options{URL: "https://[::1]:8443/pre/fix/", HTTP: auth}}, "vllm", text)
 	mark := RequestFields{Priority: new(int64(1000)), CacheSalt: "s", User: `re"play`, Headers: map[string]string{"x-tenant": "canary", "X-B": "mark", "X-D": "4"}}
 	marked := text
 	marked.Request = mark
-	write("mark", Target{API: Completions}, "vllm", marked)
+	write("mark", Target{Options: Options{API: Completions}}, "vllm", marked)
 	marked.Extra = json.RawMessage(`{"user":"row","priority":1}`)
 	write("mark over extra_body, the row's extra and http_headers", Target{
-		ExtraBody: map[string]any{"priority": 7, "cache_salt": "c"}, HTTP: auth,
+		Options: Options{ExtraBody: map[string]any{"priority": 7, "cache_salt": "c"}, HTTP: auth},
 	}, "vllm", marked)
 	payload.Payload = json.RawMessage(`{"messages":[],"priority":3,"user":"own"}`)
 	payload.Request = RequestFields{Priority: new(int64), User: "replay"}
@@ -87,7 +100,8 @@ func TestRequestGolden(t *testing.T) {
 	quiet.Stream, quiet.RequestID = false, ""
 	write("not streamed", Target{}, "vllm", quiet)
 	quiet.Prompt, quiet.Payload = nil, json.RawMessage(`{"messages":[],"stream":true,"stream_options":{"include_usage":true},"max_tokens":3}`)
-	write("payload and extra_body that would stream, not streamed", Target{ExtraBody: map[string]any{"stream": true, "top_p": 0.9}}, "vllm", quiet)
+	write("payload and extra_body that would stream, not streamed",
+		Target{Options: Options{ExtraBody: map[string]any{"stream": true, "top_p": 0.9}}}, "vllm", quiet)
 	golden(t, "requests.golden", out.Bytes())
 }
 
@@ -122,7 +136,7 @@ func TestRequestErrors(t *testing.T) {
 		"payload and more": {Chat, Body{Payload: []byte(`{} {}`)}, "payload: want one JSON object, got more behind it"},
 		"extra":            {Chat, Body{Prompt: []byte("a"), Extra: []byte(`"x"`)}, "extra: want a JSON object"},
 	} {
-		_, err := newClient(t, Target{API: c.api}).AppendRequest(nil, c.body)
+		_, err := newClient(t, Target{Options: Options{API: c.api}}).AppendRequest(nil, c.body)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: want %q, got %v", name, c.want, err)
 		}
@@ -131,7 +145,7 @@ func TestRequestErrors(t *testing.T) {
 
 // A large message is built in one buffer, which is grown once.
 func TestRequestGrowsOnce(t *testing.T) {
-	c := newClient(t, Target{API: Completions})
+	c := newClient(t, Target{Options: Options{API: Completions}})
 	ids := json.RawMessage("[1000" + strings.Repeat(",99999", 130_000) + "]")
 	for _, b := range []Body{{IDs: ids, Stream: true}, {Prompt: bytes.Repeat([]byte(" about"), 150_000), Stream: true}} {
 		m, err := c.AppendRequest(nil, b)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // A request is cancelled exactly CancelAfter after its write, unless it ends earlier.
@@ -56,7 +56,7 @@ func TestCancel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: c.timeouts})
+				client := newClient(t, Target{Options: Options{Timeouts: c.timeouts}})
 				var left time.Time
 				over(t, client, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
@@ -99,7 +99,7 @@ func TestCancel(t *testing.T) {
 // it.
 func TestCancelThenNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		connections := 0
 		over(t, c, func(n int, conn net.Conn) {
 			connections++
@@ -132,7 +132,7 @@ func TestCancelThenNext(t *testing.T) {
 // After a retry on a new connection, CancelAfter counts from the write of the retry.
 func TestCancelCountsFromTheRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(n int, conn net.Conn) {
 			_, _, _ = request(conn)
 			if n == 0 {
@@ -158,7 +158,7 @@ func TestCancelCountsFromTheRetry(t *testing.T) {
 // A hard stop gives the outcome aborted, not cancelled.
 func TestCancelAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(_ int, conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 		ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer stop()
@@ -183,7 +183,7 @@ func TestCancelOverTCP(t *testing.T) {
 		_, err := conn.Read(make([]byte, 1))
 		ended <- err
 	})
-	l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
 	defer l.Close()
 	before := runtime.NumGoroutine()
 	for _, begin := range []bool{false, true} {

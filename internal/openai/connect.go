@@ -6,18 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/common/config"
 
+	"replayd/internal/fault"
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/wire"
+	"replayd/internal/scarce"
 )
 
-// connect opens a connection: name, TCP (both families raced as RFC 8305 says, by net.Dialer) and TLS, within
+// connect opens a connection to a pod: name, TCP (both families raced as RFC 8305 says, by net.Dialer) and TLS, within
 // Timeouts.Connect and before total, where they are set.
-func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *failure) {
+func (c *Client) connect(ctx context.Context, to *pod, total time.Time) (*wire.Conn, *failure) {
 	limit, late := total, measure.TimeoutTotal
 	if d := c.target.Timeouts.Connect; d > 0 {
 		if own := time.Now().Add(d); limit.IsZero() || own.Before(limit) {
@@ -30,7 +33,7 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *fai
 		bounded, cancel = context.WithDeadline(ctx, limit)
 		defer cancel()
 	}
-	made, err := c.open(bounded)
+	made, err := c.open(bounded, to)
 	if err == nil {
 		c.connected.Store(true)
 		return made, nil
@@ -39,6 +42,8 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *fai
 	switch {
 	case ctx.Err() != nil:
 		return nil, aborted(ctx)
+	case scarce.Met(err): // the server has no part in it
+		return nil, unsent(err)
 	case bounded.Err() != nil:
 		return nil, failed(late, "connecting took longer than allowed: %v", err)
 	case errors.As(err, &slow) && slow.Timeout(): // the kernel or the resolver gave up first
@@ -50,8 +55,11 @@ func (c *Client) connect(ctx context.Context, total time.Time) (*wire.Conn, *fai
 // Connected reports whether a connection was ever made, TLS handshake included.
 func (c *Client) Connected() bool { return c.connected.Load() }
 
-func (c *Client) open(ctx context.Context) (*wire.Conn, error) {
-	raw, err := c.dial(ctx, "tcp", c.base.address)
+func (c *Client) open(ctx context.Context, to *pod) (*wire.Conn, error) {
+	if to == nil {
+		return nil, c.pods.Load().noPod()
+	}
+	raw, err := c.dial(ctx, "tcp", to.address)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +72,7 @@ func (c *Client) open(ctx context.Context) (*wire.Conn, error) {
 		}
 		if err := made.StartTLS(ctx, cfg); err != nil {
 			made.Cut()
-			return nil, fmt.Errorf("TLS with %s: %w", c.base.address, err)
+			return nil, fmt.Errorf("TLS with %s: %w", to.address, err)
 		}
 	}
 	return made, nil
@@ -75,7 +83,7 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	own := c.target.HTTP.TLSConfig
 	cfg, err := config.NewTLSConfigWithContext(ctx, &own)
 	if err != nil {
-		return nil, fmt.Errorf("http.tls_config: %w", err)
+		return nil, fault.At("http.tls_config", err)
 	}
 	if cfg.ServerName == "" {
 		cfg.ServerName = c.base.name
@@ -86,34 +94,41 @@ func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 
 // Renew has no connection that is open now used for another request: behind one address there may be another server since. Requests in flight
 // go on.
-func (c *Client) Renew() { c.pool.Renew(time.Now()) }
+func (c *Client) Renew() {
+	for _, p := range c.pods.Load().all {
+		p.pool.Renew(time.Now())
+	}
+}
 
-// Warm opens connections until n of them are in the pool, none older than Idle. It returns then, or with the first error. A
-// lane without a fresh connection takes one from the pool before it dials, so that no lane dials at a due instant. A later
-// call adds the connections that are missing.
-func (c *Client) Warm(ctx context.Context, n int) error {
-	missing := n - c.pool.Fresh(time.Now(), c.target.Idle)
-	if missing <= 0 {
-		return nil
+// Warm opens connections until so many of them are in the pool of each pod, none older than Idle: of the first one
+// need[0], and so on. It returns then, or with the first error. A lane without a fresh connection takes one from the
+// pool before it dials, so that no lane dials at a due instant. A later call adds the connections that are missing.
+func (c *Client) Warm(ctx context.Context, need ...int) error {
+	now := c.pods.Load().all
+	var missing []*pod
+	for i, p := range now[:min(len(now), len(need))] {
+		if n := need[i] - p.pool.Fresh(time.Now(), c.target.Idle); n > 0 {
+			missing = append(missing, slices.Repeat([]*pod{p}, n)...)
+		}
 	}
 	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
 	joint, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
-	tickets := make(chan struct{}, missing)
-	for range missing {
-		tickets <- struct{}{}
+	tickets := make(chan *pod, len(missing))
+	for _, p := range missing {
+		tickets <- p
 	}
 	close(tickets)
-	for range min(missing, together) {
+	for range min(len(missing), together) {
 		group.Go(func() {
-			for range tickets {
-				made, f := c.connect(joint, time.Time{})
+			for p := range tickets {
+				made, f := c.connect(joint, p, time.Time{})
 				if f != nil {
 					cancel(errors.New(f.text)) // the others would fail, too
 					return
 				}
-				c.pool.Put(made)
+				p.pool.Put(made)
 			}
 		})
 	}
@@ -122,7 +137,7 @@ func (c *Client) Warm(ctx context.Context, n int) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("warm up %s: %s", c.base, c.words(err.Error()))
+		return fmt.Errorf("warm up %s: %s", c.base, c.Redact(err.Error()))
 	}
 	return nil
 }

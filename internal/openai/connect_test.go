@@ -18,7 +18,7 @@ import (
 // Before a lane dials, it takes a connection that was opened ahead by Warm: the oldest one that is still fresh.
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Idle: 3 * time.Second})
+		c := newClient(t, Target{Options: Options{Idle: 3 * time.Second}})
 		dials := 0
 		over(t, c, func(_ int, conn net.Conn) {
 			for {
@@ -29,13 +29,13 @@ func TestWarm(t *testing.T) {
 			}
 		})
 		dial := c.dial
-		var dialling atomic.Bool
+		var dialing atomic.Bool
 		c.dial = func(ctx context.Context, n, a string) (net.Conn, error) {
 			pass(time.Millisecond)
-			if !dialling.CompareAndSwap(false, true) { // over's dial counts without a lock
+			if !dialing.CompareAndSwap(false, true) { // over's dial counts without a lock
 				t.Error("this test dials one at a time")
 			}
-			defer dialling.Store(false)
+			defer dialing.Store(false)
 			dials++
 			return dial(ctx, n, a)
 		}
@@ -74,13 +74,13 @@ func TestWarm(t *testing.T) {
 		c.Close()
 		play(d, time.Millisecond, 7)
 		warm(1, 8) // the closed client closes the new connection at once
-		if n := c.pool.Fresh(time.Now(), time.Hour); n != 0 {
+		if n := c.pods.Load().all[0].pool.Fresh(time.Now(), time.Hour); n != 0 {
 			t.Errorf("%d connections in the pool of a closed client", n)
 		}
 	})
 }
 
-// Warm stops at the first failure, so that an unreachable target is not dialled 100 times.
+// Warm stops at the first failure, so that an unreachable target is not dialed 100 times.
 func TestWarmFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Target{})
@@ -136,4 +136,63 @@ func TestConnectKernelTimeout(t *testing.T) {
 	if req.Outcome != measure.TimeoutConnect {
 		t.Errorf("want timeout_connect, got %s: %s", req.Outcome, req.Error)
 	}
+}
+
+// What this process lacks of its own is no outcome: nothing was sent. A target that refuses is blamed as before.
+func TestOwnShortageIsNotSent(t *testing.T) {
+	dial := func(cause error) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8000}, Err: os.NewSyscallError("socket", cause)}
+	}
+	for _, c := range []struct {
+		err    error
+		unsent string // "": it has an outcome
+	}{
+		{dial(syscall.EMFILE), "replayd itself lacks descriptors: dial tcp 127.0.0.1:8000: socket: too many open files"},
+		{dial(syscall.ENOBUFS), "replayd itself lacks memory: dial tcp 127.0.0.1:8000: socket: no buffer space available"},
+		{dial(syscall.EADDRNOTAVAIL), "replayd itself lacks ports: dial tcp 127.0.0.1:8000: socket: cannot assign requested address"},
+		{dial(syscall.ECONNREFUSED), ""},
+	} {
+		client := newClient(t, Target{})
+		client.dial = func(context.Context, string, string) (net.Conn, error) { return nil, c.err }
+		l := client.Lane()
+		var req measure.Request
+		do(t, l, &req)
+		got := ""
+		if err := l.Unsent(); err != nil {
+			got = err.Error()
+		}
+		if got != c.unsent || c.unsent == "" && req.Outcome != measure.ConnectFailed {
+			t.Errorf("%v: want %q, got %q, outcome %s", c.err, c.unsent, got, req.Outcome)
+		}
+		_, err := client.Models(t.Context())
+		_, own := errors.AsType[LackError](err)
+		if own != (c.unsent != "") || errors.Is(err, ErrNotSent) != own || errors.Is(err, ErrNoAnswer) == own {
+			t.Errorf("%v: the list of models: %v", c.err, err)
+		}
+	}
+}
+
+// A write or a read that fails for want of a resource of this process ends the request as aborted: it was sent, at least in part.
+func TestOwnShortageAborts(t *testing.T) {
+	client := newClient(t, Target{})
+	client.dial = func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		t.Cleanup(func() { _ = far.Close() })
+		return lacking{near}, nil
+	}
+	l := client.Lane()
+	defer l.Close()
+	var req measure.Request
+	do(t, l, &req)
+	if req.Outcome != measure.Aborted || l.Unsent() != nil || !strings.Contains(string(req.Error), "replayd itself lacks") {
+		t.Errorf("want aborted, got %s, %q, %v", req.Outcome, req.Error, l.Unsent())
+	}
+}
+
+// lacking is a connection whose writes find no memory.
+type lacking struct{ net.Conn }
+
+func (c lacking) Write([]byte) (int, error) {
+	_ = c.Close()
+	return 0, &net.OpError{Op: "write", Net: "tcp", Err: os.NewSyscallError("write", syscall.ENOBUFS)}
 }

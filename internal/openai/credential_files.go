@@ -5,14 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/textproto"
-	"slices"
 	"strings"
 	"time"
 )
 
-// Messages are built long before they are written, so they are built without the credentials in files. A lane adds these when it writes
-// the message, so that a changed or removed key takes effect. Only WatchCredentials reads the files, every credentialsAge: a slow disk must
-// not delay a write or the pacer.
+// Messages are built long before they are written, so they are built without the credentials in files. A lane adds
+// these when it writes the message, so that a changed or removed key takes effect. Only WatchCredentials reads the
+// files, every credentialsAge: a slow disk must not delay a write or the pacer.
 const credentialsAge = 900 * time.Millisecond
 
 // late has the header lines from files, or why the files cannot be read. It never changes.
@@ -68,13 +67,13 @@ func (c *Client) readCredentials() error {
 	return nil
 }
 
-// keepCredentials replaces the credentials. The old ones stay hidden, because answers to requests with them may still come.
+// keepCredentials replaces the credentials. The old ones stay hidden, because answers to requests with them may still
+// come.
 func (c *Client) keepCredentials(headers []header, secrets []string) {
-	if old := c.secrets.Load(); old == nil || !slices.Equal(old.values, secrets) {
-		if old != nil {
-			c.hide(old.values)
+	for old := c.hidden.Load(); ; old = c.hidden.Load() {
+		if now := old.with(secrets, nil); now == old || c.hidden.CompareAndSwap(old, now) {
+			break
 		}
-		c.secrets.Store(hide(secrets))
 	}
 	var l late
 	for _, h := range headers {
@@ -94,7 +93,8 @@ var (
 	noCredentials late
 )
 
-// compose returns a message with its credentials and with what is sent back: first is its beginning, or all of a small message.
+// compose returns a message with its credentials and with what is sent back: first is its beginning, or all of a small
+// message.
 func (l *Lane) compose(message []byte) (first, rest []byte, err error) {
 	late := l.client.late.Load()
 	switch {

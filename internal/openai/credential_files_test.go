@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // composed returns a small message as it is sent.
@@ -56,13 +56,16 @@ func (k keyFiles) remove(t *testing.T, name string) {
 func TestCredentialFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := keyFiles{t.TempDir()}
-		bearer := newClient(t, Target{HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "first\n")}})
-		basic := newClient(t, Target{HTTP: config.HTTPClientConfig{
-			BasicAuth: &config.BasicAuth{UsernameFile: files.put(t, "user", "u"), PasswordFile: files.put(t, "password", "p\n")},
-			HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
-				"x-key": {Files: []string{files.put(t, "key", "k1\n")}, Values: []string{"v"}}, "X-Plain": {Values: []string{"p"}},
+		bearer := newClient(t, Target{Options: Options{HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token",
+			"first\n")}}})
+		basic := newClient(t, Target{
+			Options: Options{HTTP: config.HTTPClientConfig{
+				BasicAuth: &config.BasicAuth{UsernameFile: files.put(t, "user", "u"), PasswordFile: files.put(t, "password", "p\n")},
+				HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
+					"x-key": {Files: []string{files.put(t, "key", "k1\n")}, Values: []string{"v"}}, "X-Plain": {Values: []string{"p"}},
+				}},
 			}},
-		}})
+		})
 		expect := func(c *Client, lines ...string) {
 			t.Helper()
 			m := composed(t, c)
@@ -90,7 +93,7 @@ func TestCredentialFiles(t *testing.T) {
 		synctest.Wait()
 		expect(bearer, "Authorization: Bearer second")
 		expect(basic, "X-Key: k2", "X-Key: v")
-		if got := bearer.words("bad keys first, second"); got != "bad keys <secret>, <secret>" {
+		if got := bearer.Redact("bad keys first, second"); got != "bad keys <secret>, <secret>" {
 			t.Errorf("want both keys hidden, got %q", got)
 		}
 		for _, c := range [][2]string{{"key", "X-Key"}, {"password", "password_file"}, {"user", "username_file"}} {
@@ -124,9 +127,11 @@ func TestCredentialFiles(t *testing.T) {
 // A header of a request replaces a header whose value comes from a file.
 func TestRequestFieldsOverCredentialFiles(t *testing.T) {
 	files := keyFiles{t.TempDir()}
-	c := newClient(t, Target{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
-		"X-Tenant": {Files: []string{files.put(t, "tenant", "file")}}, "X-Tenant-Key": {Files: []string{files.put(t, "key", "k")}},
-	}}}})
+	c := newClient(t, Target{
+		Options: Options{HTTP: config.HTTPClientConfig{HTTPHeaders: &config.Headers{Headers: map[string]config.Header{
+			"X-Tenant": {Files: []string{files.put(t, "tenant", "file")}}, "X-Tenant-Key": {Files: []string{files.put(t, "key", "k")}},
+		}}}},
+	})
 	m, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Request: RequestFields{Headers: map[string]string{"x-tenant": "mark"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -157,8 +162,10 @@ func TestRotatedKeyIsSent(t *testing.T) {
 			}
 			files := keyFiles{t.TempDir()}
 			c := newClient(t, Target{
-				URL: wiretest.Listen(t, "tcp4", answer), Timeouts: limits,
-				HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "key0")},
+				Options: Options{
+					URL: wiretest.Listen(t, "tcp4", answer), Timeouts: limits,
+					HTTP: config.HTTPClientConfig{BearerTokenFile: files.put(t, "token", "key0")},
+				},
 			})
 			m, err := c.AppendRequest(nil, Body{Prompt: []byte(strings.Repeat("a", size)), Stream: true})
 			if err != nil {
@@ -188,7 +195,7 @@ func TestRotatedKeyIsSent(t *testing.T) {
 				t.Error("want nothing begun without a key")
 			}
 			l.Do(t.Context(), m, &req, Hooks{})
-			if req.Outcome != measure.ConnectFailed || !strings.Contains(req.Error, "credentials_file") || !req.Timeline.Write.IsZero() || len(seen) > 0 {
+			if req.Outcome != measure.ConnectFailed || !strings.Contains(string(req.Error), "credentials_file") || !req.Timeline.Write.IsZero() || len(seen) > 0 {
 				t.Errorf("want nothing written, got %s: %s", req.Outcome, req.Error)
 			}
 		})

@@ -2,17 +2,15 @@ package openai
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/prometheus/common/config"
 
+	"replayd/internal/fault"
+	"replayd/internal/file"
 	"replayd/internal/secret"
 )
 
@@ -22,31 +20,32 @@ type header struct {
 	late        bool // added when the message is written: its value, or another of its name, is in a file
 }
 
-// credentials reads authorization and http_headers of the configuration, with their files, and returns the headers and the
-// secrets in them.
+// credentials reads authorization and http_headers of the configuration, with their files, and returns the headers and
+// the secrets in them.
 func (c *Client) credentials() (headers []header, secrets []string, err error) {
 	secrets = slices.Clone(c.own)
 	cfg := c.target.HTTP
-	if a := cfg.Authorization; a != nil {
-		key, err := valueOrFile(string(a.Credentials), a.CredentialsFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("http.authorization.credentials_file: %w", err)
+	read := func(key, value, path string) string {
+		text, failure := valueOrFile(value, path)
+		if failure != nil && err == nil {
+			err = fault.At("http."+key, failure)
 		}
+		return text
+	}
+	if a := cfg.Authorization; a != nil {
+		key := read("authorization.credentials_file", string(a.Credentials), a.CredentialsFile)
 		headers = append(headers, header{"Authorization", strings.TrimSpace(a.Type + " " + key), a.CredentialsFile != ""})
 		secrets = append(secrets, key)
 	}
 	if b := cfg.BasicAuth; b != nil {
-		user, err := valueOrFile(b.Username, b.UsernameFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("http.basic_auth.username_file: %w", err)
-		}
-		password, err := valueOrFile(string(b.Password), b.PasswordFile)
-		if err != nil {
-			return nil, nil, fmt.Errorf("http.basic_auth.password_file: %w", err)
-		}
+		user := read("basic_auth.username_file", b.Username, b.UsernameFile)
+		password := read("basic_auth.password_file", string(b.Password), b.PasswordFile)
 		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 		headers = append(headers, header{"Authorization", "Basic " + pair, b.UsernameFile != "" || b.PasswordFile != ""})
 		secrets = append(secrets, password, pair)
+	}
+	if err != nil {
+		return nil, nil, err
 	}
 	more, hidden, err := headerLines(cfg.HTTPHeaders)
 	return append(headers, more...), append(secrets, hidden...), err
@@ -70,10 +69,10 @@ func headerLines(h *config.Headers) (headers []header, secrets []string, err err
 			headers = append(headers, header{name, string(v), late})
 			secrets = append(secrets, string(v))
 		}
-		for _, file := range h.Files {
-			v, err := valueOrFile("", file)
+		for _, path := range h.Files {
+			v, err := valueOrFile("", path)
 			if err != nil {
-				return nil, nil, fmt.Errorf("http.http_headers.%s: %w", name, err)
+				return nil, nil, fault.At("http.http_headers."+name, err)
 			}
 			headers = append(headers, header{name, v, late})
 			secrets = append(secrets, v)
@@ -85,29 +84,18 @@ func headerLines(h *config.Headers) (headers []header, secrets []string, err err
 // maxSecret bounds a file with a secret, well above the 8 to 16 KiB of headers that servers take.
 const maxSecret = 64 << 10
 
-// valueOrFile returns the value, or the present content of its file. An empty file is an error: it is being written, or was
-// emptied to remove the key.
-func valueOrFile(value, file string) (string, error) {
-	if file == "" {
+// valueOrFile returns the value, or the present content of its file. An empty file is an error: it is being written, or
+// was emptied to remove the key.
+func valueOrFile(value, path string) (string, error) {
+	if path == "" {
 		return value, nil
 	}
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a FIFO would block until it has a writer
+	b, err := file.Read(path, maxSecret)
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(fmt.Errorf("%s: want a regular file", file), err)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	value = strings.TrimSpace(string(b))
-	switch {
-	case err != nil:
-		return "", err
-	case len(b) > maxSecret:
-		return "", fmt.Errorf("%s: want at most %d bytes, got more", file, maxSecret)
-	case value == "":
-		return "", fmt.Errorf("%s: want a value, got an empty file", file)
+	if value = strings.TrimSpace(string(b)); value == "" {
+		return "", fmt.Errorf("%s: want a value, got an empty file", path)
 	}
 	return value, nil
 }
@@ -132,8 +120,8 @@ func secretsIn(v any, within bool) (texts []string) {
 	return texts
 }
 
-// opens reports whether the name of a text in a body suggests a secret. tokenizer and stop_token_strings do not, although they
-// contain "token".
+// opens reports whether the name of a text in a body suggests a secret. tokenizer and stop_token_strings do not,
+// although they contain "token".
 func opens(name string) bool {
 	name = strings.ToLower(name)
 	return secret.IsName(name) && (strings.HasSuffix(name, "token") || strings.HasSuffix(name, "tokens") || secret.IsName(strings.ReplaceAll(name, "token", "")))
@@ -153,27 +141,4 @@ func (m *RequestFields) secrets() []string {
 		}
 	}
 	return secrets
-}
-
-// maxRequestSecrets bounds how many secrets of request headers are remembered: those of 16 workloads with all the headers that they may have.
-const maxRequestSecrets = 256
-
-// hide remembers the newest values that no error text may show.
-func (c *Client) hide(values []string) {
-	for _, v := range values {
-		for {
-			old := c.requestSecrets.Load()
-			var known []string
-			if old != nil {
-				known = old.values
-			}
-			if slices.Contains(known, v) {
-				break
-			}
-			known = append(slices.Clone(known[max(0, len(known)+1-maxRequestSecrets):]), v)
-			if c.requestSecrets.CompareAndSwap(old, hide(known)) {
-				break
-			}
-		}
-	}
 }

@@ -33,7 +33,7 @@ func TestLaneEveryCut(t *testing.T) {
 		t.Fatalf("%d content chunks, want 3", len(ends))
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(_ int, conn net.Conn) {
 			for cut := 1; cut < len(answer); cut++ {
 				if _, _, err := request(conn); err != nil {

@@ -62,10 +62,3 @@ var lateWords = map[measure.Outcome]string{
 	measure.TimeoutTotal:      "not finished within the total timeout",
 	measure.Cancelled:         "cancelled, as the workload asks",
 }
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}

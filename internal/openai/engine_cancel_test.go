@@ -30,7 +30,7 @@ func TestEngineSeesCancellations(t *testing.T) {
 	}
 	server := httptest.NewServer(e.Handler())
 	defer server.Close()
-	c := newClient(t, Target{URL: server.URL, API: Completions, Timeouts: limits})
+	c := newClient(t, Target{Options: Options{URL: server.URL, API: Completions, Timeouts: limits}})
 	l := c.Lane()
 	defer l.Close()
 	for name, h := range map[string]Hooks{

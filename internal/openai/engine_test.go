@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"replayd/internal/secret"
 )
 
 // answers returns a client of a server that gives the same answer to every request and stores the request in seen.
@@ -33,13 +36,26 @@ func jsonAnswer(body string) string {
 
 func TestModels(t *testing.T) {
 	var seen string
-	c := answers(t, Target{URL: "http://test/p"}, jsonAnswer(`{"object":"list","data":[{"id":"a","owned_by":"vllm","root":"/x"},{"id":"b"}]}`), &seen)
+	c := answers(t, Target{Options: Options{URL: "http://test/p"}},
+		jsonAnswer(`{"object":"list","data":[{"id":"a","owned_by":"vllm","root":"/x"},{"id":"b"}]}`), &seen)
 	models, err := c.Models(t.Context())
 	if err != nil || len(models) != 2 || models[0] != (Model{"a", "vllm"}) || models[1] != (Model{"b", ""}) {
 		t.Errorf("got %+v, %v", models, err)
 	}
 	if seen != "GET /p/v1/models " {
 		t.Errorf("asked %q", seen)
+	}
+	for list, want := range map[string][]Model{
+		`{"id":"m"},{"id":"m"}`:                                        {{"m", ""}},
+		`{"id":"lora","parent":"m"},{"id":"m","parent":null}`:          {{"m", ""}},
+		`{"id":"lora","parent":"org/m"},{"id":"m"},{"id":"n"}`:         {{"m", ""}, {"n", ""}},
+		`{"id":"a","parent":"org/m"},{"id":"b","parent":"org/m"}`:      {{"a", ""}, {"b", ""}},
+		`{"id":"m","parent":"m"},{"id":"m","parent":"m","owned_by":7}`: {{"m", ""}},
+	} {
+		models, err := answers(t, Target{}, jsonAnswer(`{"data":[`+list+`]}`), &seen).Models(t.Context())
+		if err != nil || !slices.Equal(models, want) {
+			t.Errorf("%s: want %v, got %v, %v", list, want, models, err)
+		}
 	}
 	for answer, want := range map[string]string{
 		jsonAnswer("[]"): "want a JSON list of models",
@@ -56,9 +72,67 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// A client says why it asks for no exact lengths, and whether it should.
+func TestNotExact(t *testing.T) {
+	const (
+		openAI = "by owned_by in its list of models the server is OpenAI's API, which refuses ignore_eos; " +
+			"--server (key server) names another"
+		tgi = "by owned_by in its list of models the server is one that does not know ignore_eos, such as TGI; " +
+			"--server (key server) names another"
+	)
+	for _, c := range []struct {
+		owner  secret.Text
+		output OutputMode
+		extra  map[string]any
+		why    string
+	}{
+		{"vllm", OutputExact, nil, ""},
+		{"", OutputExact, nil, ""},
+		{"vllm", OutputMax, nil, "output is max (exact would ask for them): an answer may end before its limit"},
+		{"openai", OutputFree, nil, "output is free (exact would ask for them): no limit is sent"},
+		{"openai", OutputExact, nil, openAI},
+		{"m", OutputExact, nil, tgi},
+		{"openai", OutputExact, map[string]any{"ignore_eos": true}, ""},
+		{"openai", OutputExact, map[string]any{"ignore_eos": false}, openAI},
+		{"vllm", OutputMax, map[string]any{"min_tokens": 5}, ""},
+	} {
+		client := newClient(t, Target{Options: Options{Output: c.output, ExtraBody: c.extra}})
+		if _, err := client.Choose([]Model{{"m", c.owner}}); err != nil {
+			t.Fatal(err)
+		}
+		if why, wanted := client.NotExact(); why != c.why || wanted != (c.output == OutputExact) {
+			t.Errorf("%s, %s, %v: want %q, got %q, %v", c.owner, c.output, c.extra, c.why, why, wanted)
+		}
+	}
+}
+
+// A server with other paths than /v1 need have no list of models. A deployment names its model.
+func TestNoListOfModels(t *testing.T) {
+	const none = "HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone"
+	for in, want := range map[string]string{
+		"http://test/openai/deployments/gpt?api-version=1": "gpt",
+		"http://test/api/v3": "model: there is no list of models at http://test/api/v3/models: name one",
+		"http://test/v1":     "GET http://test/v1/models: http_4xx: HTTP 404: none",
+	} {
+		var seen string
+		c := answers(t, Target{Options: Options{URL: in}}, none, &seen)
+		models, err := c.Models(t.Context())
+		if err == nil {
+			var m Model
+			if m, err = c.Choose(models); err == nil {
+				err = errors.New(string(m.ID))
+			}
+		}
+		if err.Error() != want {
+			t.Errorf("%s: want %s, got %v", in, want, err)
+		}
+	}
+}
+
 func TestOverhead(t *testing.T) {
 	var seen string
-	c := answers(t, Target{Model: "m", Output: OutputFree}, jsonAnswer(`{"choices":[],"usage":{"prompt_tokens":31,"completion_tokens":1}}`), &seen)
+	c := answers(t, Target{Options: Options{Model: "m", Output: OutputFree}},
+		jsonAnswer(`{"choices":[],"usage":{"prompt_tokens":31,"completion_tokens":1}}`), &seen)
 	if n, err := c.Overhead(t.Context()); n != 30 || err != nil {
 		t.Errorf("want 30, got %d, %v", n, err)
 	}
@@ -77,6 +151,24 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
+// A server that refuses any limit on the output is probed without one, if requests have none either.
+func TestOverheadWithoutALimit(t *testing.T) {
+	for output, want := range map[OutputMode]int{OutputFree: 30, OutputMax: 0} {
+		c := newClient(t, Target{Options: Options{Output: output}})
+		over(t, c, func(_ int, conn net.Conn) {
+			defer conn.Close()
+			if _, body, err := request(conn); err != nil || strings.Contains(body, "max_tokens") {
+				send(conn, "HTTP/1.1 422 No\r\nContent-Length: 9\r\n\r\nno limits")
+			} else {
+				send(conn, jsonAnswer(`{"usage":{"prompt_tokens":31}}`))
+			}
+		})
+		if n, err := c.Overhead(t.Context()); n != want || (err == nil) != (want > 0) {
+			t.Errorf("%s: want %d, got %d, %v", output, want, n, err)
+		}
+	}
+}
+
 // A probe ends with its context, at the target's timeouts, or after a minute.
 func TestOverheadEnds(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -90,7 +182,7 @@ func TestOverheadEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: c.timeouts})
+				client := newClient(t, Target{Options: Options{Timeouts: c.timeouts}})
 				over(t, client, func(_ int, conn net.Conn) { _, _, _ = request(conn) })
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancel()
@@ -117,7 +209,7 @@ func TestChoose(t *testing.T) {
 	}{
 		"the only one":              {"", two[:1], two[0], ""},
 		"none":                      {"", nil, Model{}, "model: the server lists none: name one"},
-		"no name":                   {"", []Model{{"", "vllm"}}, Model{}, "model: the server lists one without a name: name one"},
+		"no name":                   {"", []Model{{"", "vllm"}}, Model{}, "model: the server lists one without a usable name (printable, at most 4096 bytes, without our credentials): name one"},
 		"several":                   {"", two, Model{}, "model: the server lists several, name one of 2: a, b"},
 		"many":                      {"", make([]Model, 500), Model{}, "model: the server lists several, name one of 500: , , , , , , , , ,"},
 		"configured":                {"b", two, two[1], ""},
@@ -125,7 +217,7 @@ func TestChoose(t *testing.T) {
 		"configured, nothing there": {"x", nil, Model{"x", ""}, ""},
 		"an alias at TGI":           {"tgi", []Model{{"org/model", "org/model"}}, Model{"tgi", "tgi"}, ""},
 	} {
-		got, err := newClient(t, Target{Model: c.configured}).Choose(c.listed)
+		got, err := newClient(t, Target{Options: Options{Model: c.configured}}).Choose(c.listed)
 		if got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
 			t.Errorf("%s: want %+v %q, got %+v %v", name, c.want, c.err, got, err)
 		}
@@ -144,7 +236,7 @@ func TestChooseWhileBuilding(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				if _, err := c.Choose([]Model{{ID: []string{"a", "b"}[i%2], OwnedBy: "vllm"}}); err != nil {
+				if _, err := c.Choose([]Model{{ID: []secret.Text{"a", "b"}[i%2], OwnedBy: "vllm"}}); err != nil {
 					t.Error(err)
 				}
 			}

@@ -2,12 +2,15 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/scarce"
 )
 
 // An exchange is one request of a lane and its answer, from the write of the message to the end of reading. It ends with the
@@ -35,7 +38,8 @@ func (x *exchange) prepare(req *measure.Request) {
 	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
 	t.Chunks, t.ReasoningChunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], 0, t.ReadDelays[:0], 0, false
 	req.Outcome, req.Error, req.Status, req.Replica, req.Retried = measure.OK, "", 0, "", false
-	req.FinishReason, req.Usage, req.Events = "", measure.Usage{}, 0
+	req.FinishReason, req.Finish, req.Usage, req.Events = "", measure.NoFinish, measure.Usage{}, 0
+	req.Unread, req.UnreadText = 0, ""
 	x.texts.Content, x.echoed, x.echo = emptied(req.Text), x.echoed[:0], measure.EchoNone
 	x.req = req
 	if d := x.client.target.Timeouts.Total; d > 0 {
@@ -59,7 +63,7 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 	}
 	message, err := x.hooks.Again()
 	if err != nil {
-		return failed(measure.ConnectFailed, "%s; and again: %v", f.text, err)
+		return notBuilt(fmt.Errorf("%s; and again: %w", f.text, err))
 	}
 	x.drop()
 	if f := x.dial(ctx); f != nil {
@@ -73,7 +77,7 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 // dial opens a new connection for the lane.
 func (x *exchange) dial(ctx context.Context) *failure {
 	start := time.Now()
-	c, f := x.client.connect(ctx, x.total)
+	c, f := x.client.connect(ctx, x.pod, x.total)
 	if f != nil {
 		return f
 	}
@@ -87,39 +91,43 @@ func (x *exchange) attempt(ctx context.Context, message []byte, read reader) *fa
 	stop := context.AfterFunc(ctx, x.conn.Cut)
 	f := x.send(ctx, message)
 	if f == nil {
-		f = x.hear(ctx)
+		f = x.awaitHead(ctx)
 	}
 	if f == nil {
 		f = read(x, ctx)
+	}
+	if f != nil && f.outcome != measure.Aborted && scarce.Met(cmp.Or(x.out.err, x.conn.Err())) {
+		f = failed(measure.Aborted, "replayd itself lacks a resource: %s", f.text)
 	}
 	if f != nil && f.outcome == measure.Cancelled {
 		x.req.Timeline.Cancel = time.Now() // before anybody can see it
 	}
 	reusable := x.endUpload()
 	// A connection can be reused only after a complete answer with no data behind it.
-	if stop() && reusable && x.in.Clean() && !x.closing() {
-		x.conn.Used(time.Now())
+	closing := x.head.ConnectionClose() || bytes.EqualFold(x.head.Peek("Connection"), []byte("close"))
+	if stop() && reusable && x.in.Clean() && !closing {
+		x.rest()
 	} else {
 		x.drop()
 	}
 	return f
 }
 
-func (x *exchange) closing() bool {
-	return x.head.ConnectionClose() || bytes.EqualFold(x.head.Peek("Connection"), []byte("close"))
-}
-
 // end sets the outcome of the request and empties the lane's buffers for the next.
 func (x *exchange) end(f *failure) {
 	x.release()
+	x.unsent = nil
+	if f != nil && f.unsent {
+		x.unsent = LackError(x.client.Redact(f.text))
+	}
 	if f != nil {
-		x.req.Outcome, x.req.Error = f.outcome, x.client.words(f.text)
+		x.req.Outcome, x.req.Error = f.outcome, x.client.Redact(f.text)
 	}
 	x.req.Timeline.End = time.Now()
 	x.settleUsage()
 	x.req.Text, x.req.TextCut = x.texts.Content, x.texts.ContentCut
 	x.chunk = chunk.Chunk{}
-	x.texts = chunk.Texts{Reasoning: emptied(x.texts.Reasoning), Arguments: emptied(x.texts.Arguments)}
+	x.texts = chunk.Texts{Reasoning: emptied(x.texts.Reasoning), Calls: emptied(x.texts.Calls)}
 	x.body = emptied(x.body)
 	x.scan.Reset()
 }
@@ -130,4 +138,15 @@ func (x *exchange) release() {
 		x.hooks.Sent()
 		x.hooks.Sent = nil
 	}
+}
+
+// usualBytes is the largest buffer that is kept for the next answer.
+const usualBytes = 64 << 10
+
+// emptied returns b with length 0 for the next answer, or nil if b is larger than usualBytes.
+func emptied(b []byte) []byte {
+	if cap(b) > usualBytes {
+		return nil
+	}
+	return b[:0]
 }

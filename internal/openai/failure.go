@@ -3,12 +3,11 @@ package openai
 import (
 	"context"
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/chunk"
+	"replayd/internal/scarce"
+	"replayd/internal/secret"
 )
 
 // A failure is the outcome of a request that did not end ok.
@@ -16,6 +15,27 @@ type failure struct {
 	outcome measure.Outcome
 	text    string
 	stale   bool // a kept connection had been closed: the request is retried
+	unsent  bool // nothing was sent, for want of a resource of this process: see Lane.Unsent
+}
+
+// unsent returns the failure of a request for which this process lacked a resource before anything was sent. Its outcome is not reported.
+func unsent(err error) *failure {
+	f := failed(measure.Aborted, "replayd itself lacks %s: %v", scarce.Of(err), err)
+	f.unsent = true
+	return f
+}
+
+// A LackError says which resource of its own this process lacked.
+type LackError string
+
+func (e LackError) Error() string { return string(e) }
+
+// notBuilt returns the failure of a request that could not be built or read again.
+func notBuilt(err error) *failure {
+	if scarce.Met(err) {
+		return unsent(err)
+	}
+	return failed(measure.ConnectFailed, "%v", err)
 }
 
 func failed(o measure.Outcome, format string, args ...any) *failure {
@@ -33,18 +53,5 @@ const (
 	shownBytes     = 64 // of data that is not an answer
 )
 
-// words makes one line of a text that may be a server's: printable, at most 512 bytes, without our credentials.
-func (c *Client) words(text string) string {
-	text = strings.ToValidUTF8(c.redact(text), "\uFFFD")
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}), " ")
-	if len(text) > errorTextBytes {
-		cut := errorTextBytes - len("…")
-		for !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		text = text[:cut] + "…"
-	}
-	return text
-}
+// Redact lets in a text that may be a server's, for messages.
+func (c *Client) Redact(text string) secret.Text { return c.Hidden().Text(text, errorTextBytes) }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"replayd/internal/fault"
 )
 
 // A field is one member of the body's JSON object, its value already JSON. A text is kept apart so that 800 KB are
@@ -44,14 +46,6 @@ func (f field) ready() field {
 	return f
 }
 
-func (f field) size() int { return len(f.value) + len(f.text) + len(f.after) }
-
-func (f field) append(dst []byte) []byte {
-	dst = append(dst, f.value...)
-	dst = append(dst, f.text...)
-	return append(dst, f.after...)
-}
-
 // quote returns s as a JSON string in which <, > and & are not escaped.
 func quote(s string) []byte {
 	var b bytes.Buffer
@@ -70,7 +64,7 @@ func fieldsOf(object map[string]any) ([]field, error) {
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("extra_body: %w", err)
+		return nil, fault.At("extra_body", err)
 	}
 	return objectFields(raw)
 }

@@ -40,12 +40,18 @@ func TestEngineStreams(t *testing.T) {
 		usage          measure.Usage
 	}
 	for name, w := range map[string]want{
-		"vllm_chat":            {measure.OK, 3, 5, "length", "", measure.Usage{Prompt: 24, Output: 4, Cached: 16, CacheTold: true, Source: measure.UsageFinal}},
-		"vllm_reasoning":       {measure.OK, 2, 5, "tool_calls", "", measure.Usage{Prompt: 9, Output: 6, Reasoning: 2, Source: measure.UsageFinal}},
+		"vllm_chat": {
+			measure.OK, 3, 5, "length", "",
+			measure.Usage{Prompt: 24, Output: 4, Cached: 16, CacheReported: true, Source: measure.UsageFinal},
+		},
+		"vllm_reasoning": {
+			measure.OK, 3, 5, "tool_calls", "",
+			measure.Usage{Prompt: 9, Output: 6, Reasoning: 2, Source: measure.UsageFinal},
+		},
 		"sglang_completions":   {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 7, Output: 2, Reasoning: 1, Source: measure.UsageFinal}},
-		"trtllm_chat":          {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 5, Output: 3, Cached: 4, CacheTold: true, Source: measure.UsageFinal}},
+		"trtllm_chat":          {measure.OK, 2, 5, "stop", "", measure.Usage{Prompt: 5, Output: 3, Cached: 4, CacheReported: true, Source: measure.UsageFinal}},
 		"tgi_completions":      {measure.OK, 2, 2, "length", "", measure.Usage{Prompt: 3, Output: 2, Source: measure.UsageFinal}},
-		"llamacpp_chat":        {measure.OK, 2, 4, "stop", "", measure.Usage{Prompt: 237, Output: 35, Cached: 236, CacheTold: true, Source: measure.UsageTimings}},
+		"llamacpp_chat":        {measure.OK, 2, 4, "stop", "", measure.Usage{Prompt: 237, Output: 35, Cached: 236, CacheReported: true, Source: measure.UsageTimings}},
 		"llamacpp_completions": {measure.OK, 1, 2, "length", "", measure.Usage{Prompt: 6, Output: 2, Source: measure.UsageFinal}},
 		"lmdeploy_chat":        {measure.OK, 1, 3, "stop", "", measure.Usage{Prompt: 11, Output: 1, Source: measure.UsageFinal}},
 		"token_ids":            {measure.OK, 2, 3, "length", "", measure.Usage{Output: 2, Source: measure.UsageCounted}},
@@ -61,7 +67,7 @@ func TestEngineStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Target{Timeouts: limits})
+				c := newClient(t, Target{Options: Options{Timeouts: limits}})
 				over(t, c, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
 					send(conn, streamHead+chunked(string(body))+bodyEnd)
@@ -70,7 +76,7 @@ func TestEngineStreams(t *testing.T) {
 				defer l.Close()
 				var req measure.Request
 				do(t, l, &req)
-				got := want{req.Outcome, len(req.Timeline.Chunks), req.Events, req.FinishReason, req.Error, req.Usage}
+				got := want{req.Outcome, len(req.Timeline.Chunks), req.Events, string(req.FinishReason), string(req.Error), req.Usage}
 				if got != w {
 					t.Errorf("\nwant %+v\n got %+v", w, got)
 				}
@@ -82,7 +88,7 @@ func TestEngineStreams(t *testing.T) {
 // If the final usage is missing, the usage of the last chunk that has one is used.
 func TestUsageOfChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(_ int, conn net.Conn) {
 			_, _, _ = request(conn)
 			send(conn, streamHead+chunked(`data: {"choices":[{"text":"a"}],"usage":{"prompt_tokens":4,"completion_tokens":2}}`+"\n\n"))
@@ -106,7 +112,7 @@ func TestUsagePerChunk(t *testing.T) {
 		`data: {"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":6}}` + "\n\ndata: [DONE]\n\n"
 	for asked, opening := range map[bool]int{true: 5, false: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newClient(t, Target{Timeouts: limits, PerChunk: asked})
+			c := newClient(t, Target{Options: Options{Timeouts: limits, Stream: true, PerChunk: asked}})
 			var sent string
 			over(t, c, func(_ int, conn net.Conn) {
 				_, b, _ := request(conn)
@@ -126,21 +132,32 @@ func TestUsagePerChunk(t *testing.T) {
 }
 
 // Cached tokens never exceed prompt tokens and reasoning tokens never exceed output tokens, whatever the server
-// says.
+// says: more reasoning than output was not in it.
 func TestUsageThatCannotBe(t *testing.T) {
 	for body, want := range map[string]measure.Usage{
-		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Prompt: 4, Output: 2, Cached: 4, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
-		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`:                                                 {Output: 2, Reasoning: 2, CacheTold: true, Source: measure.UsageFinal},
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},` +
+			`"completion_tokens_details":{"reasoning_tokens":3}}}`: {
+			Prompt: 4,
+			Output: 5, Cached: 4, Reasoning: 3, CacheReported: true, Source: measure.UsageFinal,
+			Rules: measure.ReasoningBeside | measure.Clipped,
+		},
+		`{"usage":{"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":5},"reasoning_tokens":9}}`: {
+			Output:    11,
+			Reasoning: 9, CacheReported: true, Source: measure.UsageFinal, Rules: measure.ReasoningBeside | measure.Clipped,
+		},
 		// A count of 0 is a value. A null, a non-number or a missing field is not.
-		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`:    {Prompt: 4, Output: 2, CacheTold: true, Source: measure.UsageFinal},
+		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":0}}}`:    {Prompt: 4, Output: 2, CacheReported: true, Source: measure.UsageFinal},
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":null}}}`: {Prompt: 4, Output: 2, Source: measure.UsageFinal},
 		`{"usage":{"prompt_tokens":4,"completion_tokens":2,"prompt_tokens_details":null}}`:                   {Prompt: 4, Output: 2, Source: measure.UsageFinal},
-		`{"timings":{"cache_n":7,"prompt_n":1,"predicted_n":2}}`:                                             {Prompt: 8, Output: 2, Cached: 7, CacheTold: true, Source: measure.UsageTimings},
+		`{"timings":{"cache_n":7,"prompt_n":1,"predicted_n":2}}`:                                             {Prompt: 8, Output: 2, Cached: 7, CacheReported: true, Source: measure.UsageTimings},
 	} {
 		l := newClient(t, Target{}).Lane()
 		var req measure.Request
 		l.present.req = &req
-		if !l.chunk.Read([]byte(body), nil) || l.present.handle(wire.Arrival{}) != nil || req.Usage != want {
+		if !l.chunk.Read([]byte(body), nil) || l.present.handle(wire.Arrival{}) != nil {
+			t.Error(body)
+		}
+		if l.present.settleUsage(); req.Usage != want {
 			t.Errorf("%s: want %+v, got %+v", body, want, req.Usage)
 		}
 		l.Close()

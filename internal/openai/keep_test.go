@@ -16,7 +16,7 @@ import (
 func play(t *testing.T, whole bool, answer string, h Hooks, use func(req *measure.Request)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(_ int, conn net.Conn) {
 			for {
 				if _, _, err := request(conn); err != nil {
@@ -76,7 +76,7 @@ func TestKeepIsBounded(t *testing.T) {
 	for range 5 {
 		events.WriteString(chunked(delta(strings.Repeat("é", each/2) + "x"))) // each is one byte over a MiB
 	}
-	counted := func([]byte) int { t.Error("a text that was cut was counted"); return 0 }
+	counted := func([]byte) (int, error) { t.Error("a text that was cut was counted"); return 0, nil }
 	play(t, false, streamHead+events.String()+chunked(done)+bodyEnd, Hooks{Keep: true, Count: counted}, func(req *measure.Request) {
 		if n := len(req.Text); n > chunk.MaxText || n < chunk.MaxText-1 || !utf8.Valid(req.Text) || !req.TextCut {
 			t.Errorf("want %d bytes of whole letters, got %d, cut %v", chunk.MaxText, n, req.TextCut)
@@ -89,7 +89,7 @@ func TestKeepIsBounded(t *testing.T) {
 
 // If the server sends no usage, the tokens of the texts are counted, including reasoning and tool call arguments.
 func TestCount(t *testing.T) {
-	words := func(text []byte) int { return len(bytes.Fields(text)) }
+	words := func(text []byte) (int, error) { return len(bytes.Fields(text)), nil }
 	reasoned := `data: {"choices":[{"delta":{"reasoning":"one two three"}}]}` + "\n\n"
 	call := `data: {"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{ }"}}]}}]}` + "\n\n"
 	usage := `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":7}}` + "\n\n"

@@ -13,7 +13,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/openai/internal/wire"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // The server may close a kept connection or send data on it before the next request, for instance the 408 of a
@@ -57,7 +57,7 @@ func TestKeptConnectionHasUnreadBytes(t *testing.T) {
 					if secure {
 						c = overTLS(t, func(conn *tls.Conn) { serve(conn) })
 					} else {
-						c = newClient(t, Target{URL: wiretest.Listen(t, "tcp4", serve), API: Completions})
+						c = newClient(t, Target{Options: Options{URL: wiretest.Listen(t, "tcp4", serve), API: Completions}})
 					}
 					l := c.Lane()
 					defer l.Close()
@@ -86,15 +86,15 @@ func TestKeptConnectionHasUnreadBytes(t *testing.T) {
 
 // Warmed connections that the server has closed are skipped: Begin skips a few, Do skips all.
 func TestWarmedConnectionsHaveNews(t *testing.T) {
-	const warmed = beginLooks + 2
+	const warmed = beginTries + 2
 	for name, c := range map[string]struct {
 		secure bool
 		ended  int // number of the oldest connections that the server closes
 		begun  bool
 	}{
-		"plain":           {ended: beginLooks - 1, begun: true},
-		"TLS":             {ended: beginLooks - 1, begun: true, secure: true},
-		"many have ended": {ended: beginLooks},
+		"plain":           {ended: beginTries - 1, begun: true},
+		"TLS":             {ended: beginTries - 1, begun: true, secure: true},
+		"many have ended": {ended: beginTries},
 		"all have ended":  {ended: warmed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,14 +122,14 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 			}
 			var open *wire.Conn // the oldest open connection
 			for i := range warmed {
-				conn := client.pool.Take(time.Now(), client.target.Idle)
+				conn := client.pods.Load().all[0].pool.Take(time.Now(), client.target.Idle)
 				if i < c.ended {
 					_ = opened[conn.NetConn().LocalAddr().String()].Close()
 					wiretest.Closed(t, conn.NetConn())
 				} else if open == nil {
 					open = conn
 				}
-				client.pool.Put(conn) // Put appends, so the loop keeps the order of the pool
+				client.pods.Load().all[0].pool.Put(conn) // Put appends, so the loop keeps the order of the pool
 			}
 			l := client.Lane()
 			defer l.Close()
@@ -140,13 +140,14 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 					t.Errorf("request %d: begun: %v", i, begun)
 				}
 				l.Do(t.Context(), m, &req, Hooks{})
-				dialled := req.Timeline.Connect != 0
-				if req.Outcome != measure.OK || req.Retried || dialled != (open == nil && i == 0) || open != nil && l.conn != open {
+				dialed := req.Timeline.Connect != 0
+				if req.Outcome != measure.OK || req.Retried || dialed != (open == nil && i == 0) || open != nil && l.conn != open {
 					t.Errorf("request %d: want ok over a connection that is still open, else a new one, got %s, connected in %v, retried %v: %s",
 						i, req.Outcome, req.Timeline.Connect, req.Retried, req.Error)
 				}
 			}
-			if left, want := client.pool.Fresh(time.Now(), client.target.Idle), max(0, warmed-c.ended-1); left != want {
+			left := client.pods.Load().all[0].pool.Fresh(time.Now(), client.target.Idle)
+			if want := max(0, warmed-c.ended-1); left != want {
 				t.Errorf("%d connections left in the pool, want %d", left, want)
 			}
 		})

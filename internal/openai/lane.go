@@ -15,7 +15,8 @@ import (
 // connection and reused buffers.
 type Lane struct {
 	client  *Client
-	conn    *wire.Conn // nil: none
+	pod     *pod       // that the next message goes to; nil: none is known
+	conn    *wire.Conn // to pod; nil: none
 	in      *wire.Reader
 	head    fasthttp.ResponseHeader
 	scan    wire.Scanner
@@ -26,19 +27,22 @@ type Lane struct {
 	back    []byte      // line that the next message carries beside its own; empty: none
 	echoed  []byte      // see Echoed
 	echo    measure.Echo
+	unsent  error // see Unsent
 	present exchange
 }
 
-// Lane returns a lane without a connection. The caller must close it.
+// Lane returns a lane without a connection, aimed at the next pod. The caller must close it.
 func (c *Client) Lane() *Lane {
 	l := &Lane{client: c, in: wire.NewReader(readBytes)}
 	l.present.Lane = l
+	l.Aim(c.turn.Add(1) - 1)
+	l.head.SetNoDefaultContentType(true) // a missing type stays empty
 	return l
 }
 
 // Fresh reports whether the lane has a connection young enough to be used at now. The server may still have closed it.
 func (l *Lane) Fresh(now time.Time) bool {
-	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle) && l.client.pool.Keeps(l.conn)
+	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle) && l.pod.pool.Keeps(l.conn)
 }
 
 // Close closes the lane's connection. The lane can be used again, and dials then.
@@ -67,6 +71,10 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 	l.play(ctx, message, req, h, read)
 }
 
+// Unsent returns why this process itself kept the last request from being sent: it lacked descriptors, memory or local ports. nil: it did
+// not. Such a request has no outcome.
+func (l *Lane) Unsent() error { return l.unsent }
+
 // play is Do with the given reader of the body.
 func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h Hooks, read reader) {
 	x := &l.present
@@ -82,9 +90,9 @@ func (l *Lane) play(ctx context.Context, message []byte, req *measure.Request, h
 	l.present = exchange{Lane: l} // keeps nothing of the caller's request and hooks
 }
 
-// beginLooks is how many connections of the pool Begin checks. If the server has closed them all, a longer search would delay the
-// pacer, and with it the next request.
-const beginLooks = 4
+// beginTries is how many connections of the pool Begin checks. If the server has closed them all, a longer search
+// would delay the pacer, and with it the next request.
+const beginTries = 4
 
 // Begin writes the first bytes of message, as many as the kernel accepts at once, and does not block. It is for a pacer, whose
 // thread is awake at the due instant while the lane's must still be woken. Begin returns false, with nothing written, if there
@@ -92,7 +100,7 @@ const beginLooks = 4
 // be passed to another goroutine in between.
 func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	first, rest, err := l.compose(message)
-	if err != nil || !l.ensureConn(time.Now(), beginLooks) || !l.conn.Stamped() {
+	if err != nil || !l.ensureConn(time.Now(), beginTries) || !l.conn.Stamped() {
 		return false // Do finds the error again
 	}
 	l.present.prepare(req)
@@ -102,13 +110,16 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 
 // ensureConn has the lane hold an open connection that a request can go out on, its own or one from the pool: fresh, and silent
 // since its last answer. False: there is none, or none among as many of the pool as are to be looked at.
-func (l *Lane) ensureConn(now time.Time, looks int) bool {
+func (l *Lane) ensureConn(now time.Time, tries int) bool {
 	if l.Fresh(now) && l.conn.Silent() {
 		return true
 	}
 	l.drop()
-	for range looks {
-		if l.conn = l.client.pool.Take(now, l.client.target.Idle); l.conn == nil {
+	if l.pod == nil {
+		return false
+	}
+	for range tries {
+		if l.conn = l.pod.pool.Take(now, l.client.target.Idle); l.conn == nil {
 			return false
 		}
 		if l.conn.Silent() {
@@ -117,4 +128,32 @@ func (l *Lane) ensureConn(now time.Time, looks int) bool {
 		l.drop()
 	}
 	return false
+}
+
+// Hooks follow or change one request of a lane. The zero value does nothing.
+type Hooks struct {
+	// Sent is called once, when the message was written or will not be written. The caller may reuse its bytes then,
+	// before the answer has come.
+	Sent func()
+	// Read is called after each read of a stream was handled, with the time of the read. It must be quick.
+	Read func(now time.Time)
+	// Again returns the HTTP message for a second attempt, as http.Request.GetBody does. Sent has been called before.
+	Again func() ([]byte, error)
+
+	// Cancel ends the request CancelAfter after its message was written, by closing the connection: its outcome is
+	// cancelled. An answer or a failure that is complete by then keeps its outcome. A retry counts from its own write.
+	Cancel      bool
+	CancelAfter time.Duration // 0: the message is written and nothing is read
+
+	// Keep stores the answer's content in req.Text, up to 4 MiB, without reasoning and the arguments of tool calls. Of
+	// several choices it stores all contents in the order of arrival.
+	Keep bool
+
+	// Echo names the header of the answer that Lane.Echoed returns; nil: none.
+	Echo *Echo
+
+	// Count counts the tokens of a text; nil: there is no tokenizer. It is called after the end of an answer without usage: the
+	// usage is then that of content, reasoning and arguments, with source text. It stores the content as Keep does. A text
+	// that was cut, or that Count has an error for, is not counted.
+	Count func(text []byte) (int, error)
 }

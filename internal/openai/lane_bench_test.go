@@ -38,7 +38,7 @@ func BenchmarkLaneChunk(b *testing.B) {
 			_, _ = conn.Write(end)
 		}
 	}()
-	c, err := New(Target{Name: "bench", URL: l.Addr().String(), API: Chat, Output: OutputExact, Timeouts: limits})
+	c, err := New(Target{Options: Options{URL: l.Addr().String(), API: Chat, Output: OutputExact, Timeouts: limits}, Name: "bench"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var limits = Timeouts{Connect: 5 * time.Second, FirstToken: 60 * time.Second, St
 // All times of a streamed answer are exact to the nanosecond.
 func TestLaneTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(_ int, conn net.Conn) {
 			for range 2 {
 				if _, _, err := request(conn); err != nil {
@@ -36,7 +36,7 @@ func TestLaneTimes(t *testing.T) {
 				send(conn, chunked(delta("d")[20:]))
 				pass(time.Second)
 				send(conn, chunked(finish("length"))+chunked(`data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":7}}`+"\n\n"))
-				pass(time.Second)
+				pass(time.Second / 2) // after usage the end is waited for, for a second
 				send(conn, chunked(done)+bodyEnd)
 			}
 		})
@@ -49,7 +49,8 @@ func TestLaneTimes(t *testing.T) {
 			tl := req.Timeline
 			first := 50*time.Millisecond + 1
 			want := []time.Duration{first, first + 7*time.Millisecond, first + 7*time.Millisecond, first + 12*time.Millisecond}
-			if !tl.Write.Equal(start) || !slices.Equal(tl.Chunks, want) || tl.End.Sub(start) != first+12*time.Millisecond+2*time.Second {
+			if !tl.Write.Equal(start) || !slices.Equal(tl.Chunks,
+				want) || tl.End.Sub(start) != first+12*time.Millisecond+1500*time.Millisecond {
 				t.Errorf("write at +%v, chunks %v, want %v, end at +%v", tl.Write.Sub(start), tl.Chunks, want, tl.End.Sub(start))
 			}
 			if tl.MergedReads != 1 || tl.Kernel || len(tl.ReadDelays) != 0 {
@@ -68,6 +69,49 @@ func TestLaneTimes(t *testing.T) {
 			t.Error("want a connection of before Renew not to be used again")
 		}
 	})
+}
+
+// A head with lines that end in LF alone, all or some of them, ends at its empty line: the chunks after it have their own
+// times. An answer without a Content-Type is read as the type that was asked for.
+func TestLooseHeads(t *testing.T) {
+	for _, head := range []string{
+		strings.ReplaceAll(streamHead, "\r\n", "\n"), strings.TrimSuffix(streamHead, "\r\n") + "\n",
+		strings.TrimSuffix(streamHead, "\r\n\r\n") + "\n\r\n",
+		"HTTP/1.1 100 Continue\n\n" + streamHead, streamHead,
+		strings.Replace(streamHead, "Content-Type: text/event-stream\r\n", "", 1),
+		strings.Replace(streamHead, "\r\n", "\nX-Long: "+strings.Repeat("x", 5000)+"\n", 1),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(t, Target{Options: Options{Timeouts: limits}})
+			over(t, c, func(_ int, conn net.Conn) {
+				for range 2 {
+					_, _, _ = request(conn)
+					pass(time.Millisecond)
+					send(conn, head[:len(head)/2])
+					pass(time.Millisecond)
+					send(conn, head[len(head)/2:])
+					pass(time.Millisecond)
+					send(conn, chunked(delta("a")))
+					pass(time.Millisecond)
+					send(conn, chunked(delta("b"))+chunked(finish("stop"))+bodyEnd)
+				}
+			})
+			l := c.Lane()
+			defer l.Close()
+			for range 2 {
+				var req measure.Request
+				do(t, l, &req)
+				want := []time.Duration{3 * time.Millisecond, 4 * time.Millisecond}
+				if !slices.Equal(req.Timeline.Chunks, want) || req.Outcome != measure.OK ||
+					req.Timeline.Head.Sub(req.Timeline.Write) != 2*time.Millisecond {
+					t.Errorf("%.80q: want chunks at %v, got %v, %s %s", head, want, req.Timeline.Chunks, req.Outcome, req.Error)
+				}
+			}
+			if c.Untyped() == strings.Contains(head, "Type") {
+				t.Errorf("%q: untyped is %v", head, c.Untyped())
+			}
+		})
+	}
 }
 
 // Only the request that opens a connection has a connect time.
@@ -125,7 +169,7 @@ func TestLaneRetry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: limits})
+				client := newClient(t, Target{Options: Options{Timeouts: limits}})
 				dials := 0
 				over(t, client, func(n int, conn net.Conn) {
 					dials++
@@ -165,7 +209,7 @@ func TestLaneRetry(t *testing.T) {
 // There is no retry if a new connection is closed, or if the answer has already begun.
 func TestLaneNoRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		dials := 0
 		over(t, c, func(n int, conn net.Conn) {
 			dials++
@@ -201,7 +245,7 @@ func TestLaneAborted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Target{Timeouts: limits})
+				c := newClient(t, Target{Options: Options{Timeouts: limits}})
 				over(t, c, func(_ int, conn net.Conn) { serve(conn) })
 				l := c.Lane()
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -215,7 +259,7 @@ func TestLaneAborted(t *testing.T) {
 			})
 		})
 	}
-	synctest.Test(t, func(t *testing.T) { // while dialling
+	synctest.Test(t, func(t *testing.T) { // while dialing
 		c := newClient(t, Target{})
 		c.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
@@ -253,7 +297,7 @@ func TestLaneDrain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: limits})
+				client := newClient(t, Target{Options: Options{Timeouts: limits}})
 				over(t, client, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
 					send(conn, streamHead+chunked(delta("a")))

@@ -33,12 +33,9 @@ func (x *exchange) whole(ctx context.Context) *failure {
 	case c.Bare:
 		return failed(measure.BadStream, "want choices in the answer, got %q", x.client.front(x.body, shownBytes))
 	}
-	x.answer.finished = true
+	x.answer.done = true
 	if f := x.handle(a); f != nil {
 		return f
 	}
-	if len(x.req.Timeline.Chunks) == 0 {
-		return failed(measure.Empty, "no content in the answer")
-	}
-	return nil
+	return x.verdict(nil)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // doWhole plays one request for a non-streamed answer.
@@ -38,7 +38,7 @@ const wholeHello = `{"choices":[{"index":0,"message":{"role":"assistant","conten
 // Non-streamed answers, in the format that each engine's source defines.
 func TestWholeOfEngines(t *testing.T) {
 	usage := func(prompt, output, cached, reasoning int, s measure.UsageSource) measure.Usage {
-		return measure.Usage{Prompt: prompt, Output: output, Cached: cached, Reasoning: reasoning, CacheTold: cached > 0, Source: s}
+		return measure.Usage{Prompt: prompt, Output: output, Cached: cached, Reasoning: reasoning, CacheReported: cached > 0, Source: s}
 	}
 	for name, c := range map[string]struct {
 		api          API
@@ -78,7 +78,7 @@ func TestWholeOfEngines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{API: c.api, Timeouts: limits})
+				client := newClient(t, Target{Options: Options{API: c.api, Timeouts: limits}})
 				over(t, client, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
 					send(conn, answered(c.body))
@@ -87,7 +87,7 @@ func TestWholeOfEngines(t *testing.T) {
 				defer l.Close()
 				var req measure.Request
 				doWhole(t, l, &req, Hooks{Keep: true})
-				if req.Outcome != measure.OK || req.FinishReason != c.finish || string(req.Text) != c.text || req.Usage != c.usage || len(req.Timeline.Chunks) != 1 || req.Events != 0 {
+				if req.Outcome != measure.OK || string(req.FinishReason) != c.finish || string(req.Text) != c.text || req.Usage != c.usage || len(req.Timeline.Chunks) != 1 || req.Events != 0 {
 					t.Errorf("want ok, %q, %q, %+v and one chunk, got %+v with %q", c.finish, c.text, c.usage, req, req.Text)
 				}
 			})
@@ -143,7 +143,7 @@ func TestWholeOutcomes(t *testing.T) {
 					send(conn, c.answer)
 				}
 			})
-			l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+			l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
 			defer l.Close()
 			var req measure.Request
 			doWhole(t, l, &req, Hooks{})
@@ -151,7 +151,7 @@ func TestWholeOutcomes(t *testing.T) {
 			if c.outcome == measure.OK {
 				chunks = 1
 			}
-			if req.Outcome != c.outcome || !strings.Contains(req.Error, c.text) || len(req.Timeline.Chunks) != chunks {
+			if req.Outcome != c.outcome || !strings.Contains(string(req.Error), c.text) || len(req.Timeline.Chunks) != chunks {
 				t.Errorf("want %s with %q, got %s with %q and %d chunks", c.outcome, c.text, req.Outcome, req.Error, len(req.Timeline.Chunks))
 			}
 		})
@@ -169,7 +169,7 @@ func TestWholeEveryCut(t *testing.T) {
 		headEnd := strings.Index(answer, "\r\n\r\n") + 4
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, Target{Timeouts: limits})
+				c := newClient(t, Target{Options: Options{Timeouts: limits}})
 				over(t, c, func(_ int, conn net.Conn) {
 					for cut := 1; cut < len(answer); cut++ {
 						if head, body, err := request(conn); err != nil || strings.Contains(body, "stream") || head.Header.Get("Accept") != "application/json" {
@@ -227,7 +227,7 @@ func TestWholeTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: c.timeouts})
+				client := newClient(t, Target{Options: Options{Timeouts: c.timeouts}})
 				over(t, client, func(_ int, conn net.Conn) {
 					_, _, _ = request(conn)
 					send(conn, answered(wholeHello)[:90])

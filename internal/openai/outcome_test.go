@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // Every outcome that depends on the bytes from the server, over loopback TCP.
@@ -71,8 +71,29 @@ func TestOutcomes(t *testing.T) {
 		"short of its length": {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n" + delta("a"), measure.Truncated, "cut off", 1},
 		"nothing at all":      {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 0\r\n\r\n", measure.Truncated, "without [DONE]", 0},
 
-		"HTML":             {plain("200 OK", "text/html; charset=utf-8", "<html>hi</html>"), measure.BadStream, `want content type text/event-stream, got "text/html": <html>hi</html>`, 0},
-		"JSON":             {plain("200 OK", "application/json", `{"error":{"message":"model not loaded"}}`), measure.BadStream, `got "application/json": model not loaded`, 0},
+		"HTML": {
+			plain("200 OK", "text/html; charset=utf-8", "<html>hi</html>"), measure.BadStream,
+			`want content type text/event-stream, got "text/html": <html>hi</html>`, 0,
+		},
+		"JSON": {
+			plain("200 OK", "application/json", `{"error":{"message":"model not loaded"}}`),
+			measure.ErrorEvent, `model not loaded`, 0,
+		},
+		"JSON error, no type": {
+			"HTTP/1.1 200 OK\r\n\r\n" + `{"error":{"message":"model not loaded"}}`,
+			measure.ErrorEvent, `model not loaded`, 0,
+		},
+		"JSON error, no type, chunked": {
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(`{"error":"br`) + chunked(`oken"}`) + bodyEnd,
+			measure.ErrorEvent, `broken`, 0,
+		},
+		"JSON, no type": {
+			"HTTP/1.1 200 OK\r\n\r\n{}", measure.BadStream, `want content type text/event-stream, got "": {}`, 0,
+		},
+		"no type, broken chunks": {
+			"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz", measure.BadStream, "broken chunked", 0,
+		},
+		"no type, no body": {"HTTP/1.1 200 OK\r\n\r\n", measure.Truncated, "without [DONE]", 0},
 		"no content":       {"HTTP/1.1 204 No Content\r\n\r\n", measure.BadStream, `want content type`, 0},
 		"garbage":          {"SSH-2.0-OpenSSH_9.2\r\n", measure.BadStream, `not an HTTP answer: "SSH-2.0`, 0},
 		"garbage head":     {"HTTP/1.1 200 OK\r\nbroken header line\r\n\r\n", measure.BadStream, "not an HTTP answer", 0},
@@ -84,7 +105,9 @@ func TestOutcomes(t *testing.T) {
 		"a JSON number":    {stream("data: 7\n\n"), measure.BadStream, `got "7"`, 0},
 		"broken chunks":    {streamHead + chunked(delta("a")) + "zz\r\n", measure.BadStream, "broken chunked", 1},
 		"interim forever":  {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 20), measure.BadStream, "interim", 0},
-		"line over 4 MiB":  {plain("200 OK", "text/event-stream", "data: "+strings.Repeat("x", 5<<20)), measure.BadStream, "over 4 MiB", 0},
+		"line over 8 MiB": {
+			plain("200 OK", "text/event-stream", "data: "+strings.Repeat("x", 9<<20)), measure.BadStream, "over 8 MiB", 0,
+		},
 		"error in it":      {stream(delta("a") + `data: {"error":{"message":"broken"}}` + "\n\n" + done), measure.ErrorEvent, "broken", 1},
 		"error event":      {stream("event: error\ndata: it broke\n\n"), measure.ErrorEvent, "event: error: it broke", 0},
 		"error event JSON": {stream("event: error\ndata: {\"error\":\"it broke\"}\n\n"), measure.ErrorEvent, "it broke", 0},
@@ -101,15 +124,18 @@ func TestOutcomes(t *testing.T) {
 				}
 			})
 			auth := &config.Authorization{Type: "Bearer", Credentials: "s3cret-key"}
-			client := newClient(t, Target{URL: address, Timeouts: limits, HTTP: config.HTTPClientConfig{Authorization: auth}})
+			client := newClient(t, Target{Options: Options{
+				URL: address, Timeouts: limits,
+				HTTP: config.HTTPClientConfig{Authorization: auth},
+			}})
 			l := client.Lane()
 			defer l.Close()
 			var req measure.Request
 			do(t, l, &req)
-			if req.Outcome != c.outcome || !strings.Contains(req.Error, c.text) || len(req.Timeline.Chunks) != c.chunks || req.Retried {
+			if req.Outcome != c.outcome || !strings.Contains(string(req.Error), c.text) || len(req.Timeline.Chunks) != c.chunks || req.Retried {
 				t.Errorf("want %s with %q and %d chunks, got %s with %q and %d", c.outcome, c.text, c.chunks, req.Outcome, req.Error, len(req.Timeline.Chunks))
 			}
-			if strings.Contains(req.Error, "s3cret") {
+			if strings.Contains(string(req.Error), "s3cret") {
 				t.Errorf("the key is in %q", req.Error)
 			}
 			if c.chunks > 0 && req.Usage.Source == "" {
@@ -138,7 +164,7 @@ func TestOutcomeReset(t *testing.T) {
 				}
 				_ = conn.(*net.TCPConn).SetLinger(0)
 			})
-			l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+			l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
 			defer l.Close()
 			var req measure.Request
 			l.client.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -146,7 +172,7 @@ func TestOutcomeReset(t *testing.T) {
 				return &noticed{Conn: conn, read: read}, err
 			}
 			l.Do(t.Context(), message(t, l.client), &req, Hooks{})
-			if req.Outcome != c.outcome || !strings.Contains(req.Error, "reset") {
+			if req.Outcome != c.outcome || !strings.Contains(string(req.Error), "reset") {
 				t.Errorf("want %s by a reset, got %s: %s", c.outcome, req.Outcome, req.Error)
 			}
 		})
@@ -172,7 +198,7 @@ func TestOutcomeSilence(t *testing.T) {
 		{Timeouts{FirstToken: time.Minute, Total: 100 * time.Millisecond}, measure.TimeoutTotal},
 		{limits, measure.Aborted},
 	} {
-		l := newClient(t, Target{URL: address, Timeouts: c.timeouts}).Lane()
+		l := newClient(t, Target{Options: Options{URL: address, Timeouts: c.timeouts}}).Lane()
 		if c.outcome == measure.Aborted {
 			go func() {
 				<-arrived
@@ -200,7 +226,7 @@ func TestOutcomeEarlyRefusal(t *testing.T) {
 		<-done
 	})
 	defer close(done)
-	c := newClient(t, Target{URL: address, Timeouts: Timeouts{FirstToken: 5 * time.Second}})
+	c := newClient(t, Target{Options: Options{URL: address, Timeouts: Timeouts{FirstToken: 5 * time.Second}}})
 	l := c.Lane()
 	defer l.Close()
 	large, err := c.AppendRequest(nil, Body{Prompt: make([]byte, 64<<10), Stream: true})
@@ -223,7 +249,7 @@ func TestOutcomeRefused(t *testing.T) {
 	_ = l.Close()
 	for _, url := range []string{"http://" + address, "https://" + address, "http://no-such-host.invalid"} {
 		var req measure.Request
-		do(t, newClient(t, Target{URL: url, Timeouts: limits}).Lane(), &req)
+		do(t, newClient(t, Target{Options: Options{URL: url, Timeouts: limits}}).Lane(), &req)
 		if req.Outcome != measure.ConnectFailed || req.Status != 0 || !req.Timeline.Write.IsZero() {
 			t.Errorf("%s: want connect, got %s: %s", url, req.Outcome, req.Error)
 		}
@@ -238,7 +264,7 @@ func TestIPv6(t *testing.T) {
 		}
 		send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
 	})
-	l := newClient(t, Target{URL: "http://" + address + "/prefix/v1/"}).Lane()
+	l := newClient(t, Target{Options: Options{URL: "http://" + address + "/prefix/v1/"}}).Lane()
 	defer l.Close()
 	var req measure.Request
 	do(t, l, &req)
@@ -280,11 +306,15 @@ func TestTLS(t *testing.T) {
 		"old version": {config.TLSConfig{CAFile: ca, MaxVersion: config.TLSVersions["TLS10"]}, measure.ConnectFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newClient(t, Target{URL: server.URL, Timeouts: limits, HTTP: config.HTTPClientConfig{TLSConfig: c.tls}}).Lane()
+			l := newClient(t, Target{Options: Options{
+				URL: server.URL, Timeouts: limits,
+				HTTP: config.HTTPClientConfig{TLSConfig: c.tls},
+			}}).Lane()
 			defer l.Close()
 			var req measure.Request
 			// The first segments may have no timestamps; see TestKernelStamps.
-			for i := 0; i < 2 || i < 50 && l.conn.Stamped() && !req.Timeline.Kernel; i++ {
+			for i, start := 0, time.Now(); i < 2 || time.Since(start) < time.Minute && l.conn.Stamped() &&
+				!req.Timeline.Kernel; i++ {
 				do(t, l, &req)
 				if req.Outcome != c.outcome {
 					t.Fatalf("want %s, got %s: %s", c.outcome, req.Outcome, req.Error)
@@ -292,8 +322,8 @@ func TestTLS(t *testing.T) {
 				if c.outcome != measure.OK {
 					break
 				}
-				if dialled := req.Timeline.Connect > 0; dialled != (i == 0) || len(req.Timeline.Chunks) != 2 {
-					t.Errorf("request %d: dialled %v, %d chunks", i, dialled, len(req.Timeline.Chunks))
+				if dialed := req.Timeline.Connect > 0; dialed != (i == 0) || len(req.Timeline.Chunks) != 2 {
+					t.Errorf("request %d: dialed %v, %d chunks", i, dialed, len(req.Timeline.Chunks))
 				}
 			}
 			if c.outcome == measure.OK && l.conn.Stamped() && !req.Timeline.Kernel {
@@ -310,8 +340,8 @@ func TestTLSNone(t *testing.T) {
 		send(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
 	})
 	var req measure.Request
-	do(t, newClient(t, Target{URL: "https://" + address, Timeouts: limits}).Lane(), &req)
-	if req.Outcome != measure.ConnectFailed || !strings.Contains(req.Error, "TLS with") {
+	do(t, newClient(t, Target{Options: Options{URL: "https://" + address, Timeouts: limits}}).Lane(), &req)
+	if req.Outcome != measure.ConnectFailed || !strings.Contains(string(req.Error), "TLS with") {
 		t.Errorf("got %s: %s", req.Outcome, req.Error)
 	}
 }
@@ -326,7 +356,7 @@ func TestTLSSilence(t *testing.T) {
 		{time.Hour, 5 * time.Second, measure.Aborted},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := newClient(t, Target{URL: "https://test", Timeouts: Timeouts{Connect: c.connect}})
+			client := newClient(t, Target{Options: Options{URL: "https://test", Timeouts: Timeouts{Connect: c.connect}}})
 			over(t, client, func(_ int, conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 			ctx, cancel := context.WithTimeout(t.Context(), c.cancel)
 			defer cancel()

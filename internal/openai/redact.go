@@ -1,37 +1,59 @@
 package openai
 
-import "replayd/internal/secret"
+import (
+	"slices"
 
-// hidden has values that no text may show. It never changes.
+	"replayd/internal/secret"
+)
+
+// maxRequestSecrets bounds how many secrets of request headers are remembered: those of 16 workloads with all the
+// headers that they may have.
+const maxRequestSecrets = 256
+
+// hidden has the secrets that no text may show. It never changes.
 type hidden struct {
-	values []string
-	set    secret.Set
+	own      []string // the credentials that were read last, and those in bodies
+	requests []string // the newest of request headers, and credentials of before: answers to them may still come
+	set      secret.Set
 }
 
-func hide(values []string) *hidden { return &hidden{values, secret.NewSet(values)} }
-
-// hiding returns the target's credentials and the secrets in request headers.
-func (c *Client) hiding() secret.Set {
-	own, request := c.secrets.Load(), c.requestSecrets.Load()
-	switch {
-	case own == nil && request == nil:
-		return nil
-	case own == nil:
-		return request.set
-	case request == nil:
-		return own.set
+// with returns the secrets with other own ones and more of requests; h itself if these are no news. Own ones that are
+// replaced become secrets of requests.
+func (h *hidden) with(own, more []string) *hidden {
+	same, requests := slices.Equal(own, h.own), h.requests
+	if !same {
+		more = slices.Concat(h.own, more)
 	}
-	return secret.NewSet(nil, own.set, request.set)
+	for _, v := range more {
+		if !slices.Contains(requests, v) {
+			same, requests = false, append(slices.Clone(requests[max(0, len(requests)+1-maxRequestSecrets):]), v)
+		}
+	}
+	if same {
+		return h
+	}
+	return &hidden{own, requests, secret.NewSet(slices.Concat(own, requests))}
 }
 
-// redact removes the hidden values from a server's text: some servers repeat the key that they refuse.
-func (c *Client) redact(text string) string { return c.hiding().Hide(text) }
+// hide remembers secrets of request headers.
+func (c *Client) hide(values []string) {
+	for {
+		old := c.hidden.Load()
+		if now := old.with(old.own, values); now == old || c.hidden.CompareAndSwap(old, now) {
+			return
+		}
+	}
+}
 
-// front returns at most n bytes from the beginning of a server's text, with our credentials redacted, including one that
-// byte n truncates.
+// Hidden returns the secrets that no text of the target may show: its credentials, and the secrets in request headers
+// and bodies. Some servers repeat the key that they refuse.
+func (c *Client) Hidden() secret.Set { return c.hidden.Load().set }
+
+// front returns at most n bytes from the beginning of a server's text, with our credentials redacted, including one
+// that byte n truncates.
 func (c *Client) front(b []byte, n int) string {
 	if len(b) < n {
-		return c.redact(string(b))
+		return c.Hidden().Hide(string(b))
 	}
-	return c.hiding().HideCut(string(b[:n]), "")
+	return c.Hidden().HideCut(string(b[:n]), "")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -29,10 +30,15 @@ func (x *exchange) unfit(ctx context.Context, want string) *failure {
 	kind = bytes.TrimSpace(kind)
 	switch {
 	case bytes.EqualFold(kind, []byte(want)):
+	case len(kind) == 0 && !x.in.Ended(): // the body shows what it is
+		if want == eventStream && x.in.Begins() == '{' {
+			return x.otherKind(ctx, want, kind)
+		}
+		x.client.untyped.Store(true)
 	case bytes.EqualFold(kind, []byte(eventStream)): // its first words would take until the first token to come
 		return failed(measure.BadStream, "want content type %s, got %q: the server streams, and was not asked to", want, x.client.front(kind, shownBytes))
 	default:
-		return failed(measure.BadStream, "want content type %s, got %q: %s", want, x.client.front(kind, shownBytes), x.serverText(ctx))
+		return x.otherKind(ctx, want, kind)
 	}
 	if e := h.ContentEncoding(); len(e) > 0 && !bytes.EqualFold(e, []byte("identity")) {
 		return failed(measure.BadStream, "want no content encoding, got %q", x.client.front(e, shownBytes))
@@ -40,9 +46,19 @@ func (x *exchange) unfit(ctx context.Context, want string) *failure {
 	return nil
 }
 
+// otherKind returns the failure of an answer of another content type: the error that it reports, if it is one.
+func (x *exchange) otherKind(ctx context.Context, want string, kind []byte) *failure {
+	shown := x.client.front(kind, shownBytes)
+	text, isError := x.serverText(ctx)
+	if isError && (len(kind) == 0 || bytes.EqualFold(kind, []byte(jsonObject))) {
+		return failed(measure.ErrorEvent, "%s", text)
+	}
+	return failed(measure.BadStream, "want content type %s, got %q: %s", want, shown, text)
+}
+
 // refused returns the failure of a status other than 2xx, with the server's text.
 func (x *exchange) refused(ctx context.Context) *failure {
-	text := x.serverText(ctx)
+	text, _ := x.serverText(ctx)
 	switch s := x.req.Status; {
 	case s == 429:
 		return failed(measure.HTTP429, "HTTP 429: %s", text)
@@ -66,12 +82,13 @@ func location(raw []byte) string {
 	return u.Redacted()
 }
 
-// serverText reads the beginning of a server's text about an error, for one second at most.
-func (x *exchange) serverText(ctx context.Context) string {
+// serverText reads the beginning of a server's text about an error, for one second at most. isError reports that the
+// text is that of an error in JSON.
+func (x *exchange) serverText(ctx context.Context) (text string, isError bool) {
 	x.limit(time.Now(), drainTime, x.late)
 	body, _, _ := x.readBody(ctx, nil, errorBodyBytes) // a part is enough
 	if len(body) == errorBodyBytes {
-		return x.client.front(body, errorBodyBytes) // it is no whole JSON
+		return x.client.front(body, errorBodyBytes), false // it is no whole JSON
 	}
 	return chunk.ErrorText(body)
 }
@@ -96,11 +113,20 @@ func (x *exchange) readBody(ctx context.Context, dst []byte, most int) (body []b
 // ErrNoAnswer is in the error of a probe without an HTTP answer: the target was not reached, or did not answer in time.
 var ErrNoAnswer = errors.New("no HTTP answer")
 
-// unanswered is an error with the text of its cause that is ErrNoAnswer.
-type unanswered struct{ error }
+// A probeError is the error of a probe, with the status of its answer. Without an answer it is ErrNoAnswer.
+type probeError struct {
+	error
+	status int
+}
 
-func (u unanswered) Is(err error) bool { return err == ErrNoAnswer }
-func (u unanswered) Unwrap() error     { return u.error }
+func (e probeError) Is(err error) bool { return err == ErrNoAnswer && e.status == 0 }
+func (e probeError) Unwrap() error     { return e.error }
+
+// noSuchPath reports whether a probe was answered that the server has no such path.
+func noSuchPath(err error) bool {
+	e, ok := errors.AsType[probeError](err)
+	return ok && (e.status == http.StatusNotFound || e.status == http.StatusMethodNotAllowed)
+}
 
 // fetch sends a probe message and returns the body of its answer, up to a number of bytes.
 func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, error) {
@@ -129,11 +155,10 @@ func (c *Client) fetch(ctx context.Context, message []byte, most int) ([]byte, e
 		return body, nil
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case l.unsent != nil:
+		return nil, fmt.Errorf("%w: %w", ErrNotSent, l.unsent)
 	default:
 		err = fmt.Errorf("%s: %s", req.Outcome, req.Error)
 	}
-	if req.Status == 0 {
-		err = unanswered{err}
-	}
-	return nil, err
+	return nil, probeError{err, req.Status}
 }

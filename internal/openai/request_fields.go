@@ -48,7 +48,7 @@ func (m *RequestFields) fields() []field {
 func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 	for _, name := range slices.Sorted(maps.Keys(m.Headers)) { // the same bytes every time
 		h.Del(name)
-		h.Add(name, m.header(m.Headers[name]))
+		h.Add(name, strings.ReplaceAll(m.Headers[name], SessionMark, m.Session))
 	}
 }
 

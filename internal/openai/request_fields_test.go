@@ -62,9 +62,12 @@ func FuzzRequestHeader(f *testing.F) {
 			f.Add(name, value)
 		}
 	}
-	c, err := New(Target{URL: "http://h", API: Chat, Output: OutputExact, UserAgent: "replayd/test", HTTP: config.HTTPClientConfig{
-		HTTPHeaders: &config.Headers{Headers: map[string]config.Header{"X-A": {Values: []string{"1", "2"}}}},
-	}})
+	c, err := New(Target{
+		Options: Options{URL: "http://h", API: Chat, Output: OutputExact, HTTP: config.HTTPClientConfig{
+			HTTPHeaders: &config.Headers{Headers: map[string]config.Header{"X-A": {Values: []string{"1", "2"}}}},
+		}},
+		UserAgent: "replayd/test",
+	})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -113,7 +116,7 @@ func FuzzRequestHeader(f *testing.F) {
 
 // Secrets in the headers of earlier requests are masked in error texts, too.
 func TestSecretsOfRequestFieldsAreRedacted(t *testing.T) {
-	c := newClient(t, Target{URL: "http://h"})
+	c := newClient(t, Target{Options: Options{URL: "http://h"}})
 	send := func(m RequestFields) {
 		t.Helper()
 		if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a"), Request: m}); err != nil {
@@ -124,16 +127,16 @@ func TestSecretsOfRequestFieldsAreRedacted(t *testing.T) {
 	send(RequestFields{Headers: map[string]string{"X-Password": "sesame-3"}})
 	send(RequestFields{})
 	const said = "sesame-1, sesame-2, sesame-3, canary, abc"
-	if got, want := c.words(said), "<secret>, <secret>, <secret>, canary, abc"; got != want {
+	if got, want := c.Redact(said), "<secret>, <secret>, <secret>, canary, abc"; string(got) != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
 	for i := range maxRequestSecrets - 1 { // a reload can add secrets, so their number is limited
 		send(RequestFields{Headers: map[string]string{"X-Key": fmt.Sprint("another-", i)}})
 	}
-	if n := len(c.requestSecrets.Load().values); n != maxRequestSecrets {
+	if n := len(c.hidden.Load().requests); n != maxRequestSecrets {
 		t.Errorf("want %d values remembered, got %d", maxRequestSecrets, n)
 	}
-	if got, want := c.words(said), "sesame-1, sesame-2, <secret>, canary, abc"; got != want {
+	if got, want := c.Redact(said), "sesame-1, sesame-2, <secret>, canary, abc"; string(got) != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
 }
@@ -141,7 +144,7 @@ func TestSecretsOfRequestFieldsAreRedacted(t *testing.T) {
 // Secrets in the target's own headers are masked if the name of the header is secret-like or the header is
 // configured under secrets.
 func TestHeaderSecretsAreRedacted(t *testing.T) {
-	target := Target{URL: "http://h"}
+	target := Target{Options: Options{URL: "http://h"}}
 	target.HTTP.HTTPHeaders = &config.Headers{Headers: map[string]config.Header{
 		"X-Api-Key": {Values: []string{"sesame-1"}}, "X-Tenant": {Values: []string{"canary"}}, "X-A": {Secrets: []config.Secret{"sesame-2"}},
 	}}
@@ -149,7 +152,8 @@ func TestHeaderSecretsAreRedacted(t *testing.T) {
 	if _, err := c.AppendRequest(nil, Body{Prompt: []byte("a")}); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.words("bad key sesame-1 of canary, sesame-2"), "bad key <secret> of canary, <secret>"; got != want {
+	got, want := c.Redact("bad key sesame-1 of canary, sesame-2"), "bad key <secret> of canary, <secret>"
+	if string(got) != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
 }

@@ -1,9 +1,12 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -17,10 +20,10 @@ const (
 	readBytes = 4 << 10
 )
 
-// hear waits for the answer and reads its head. It skips interim answers (1xx).
-func (x *exchange) hear(ctx context.Context) *failure {
+// awaitHead waits for the answer and reads its head. It skips interim answers (1xx).
+func (x *exchange) awaitHead(ctx context.Context) *failure {
 	if err := x.in.Fill(); err != nil {
-		return x.unheard(ctx, err)
+		return x.noAnswer(ctx, err)
 	}
 	const maxInterim = 10
 	for range maxInterim {
@@ -29,9 +32,9 @@ func (x *exchange) hear(ctx context.Context) *failure {
 		}
 		if s := x.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
 			x.req.Status, x.req.Replica = s, x.client.replica(&x.head)
-			x.keepEcho()
-			x.req.Timeline.Head = later(x.conn.Last().At, x.req.Timeline.Write)
-			x.heard(s, x.req.Timeline.Head)
+			x.storeEcho()
+			x.req.Timeline.Head = slices.MaxFunc([]time.Time{x.conn.Last().At, x.req.Timeline.Write}, time.Time.Compare)
+			x.noteHead(s, x.req.Timeline.Head)
 			x.in.Body(x.head.ContentLength(), s)
 			return nil
 		}
@@ -39,9 +42,9 @@ func (x *exchange) hear(ctx context.Context) *failure {
 	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
 }
 
-// unheard returns the failure of a request without a byte of an answer. An error of the write explains it better than the error of the
-// read.
-func (x *exchange) unheard(ctx context.Context, err error) *failure {
+// noAnswer returns the failure of a request without a byte of an answer. An error of the write explains it better
+// than the error of the read.
+func (x *exchange) noAnswer(ctx context.Context, err error) *failure {
 	wrote := x.out.err
 	if x.upload != nil {
 		x.uploaded()
@@ -60,13 +63,16 @@ func (x *exchange) unheard(ctx context.Context, err error) *failure {
 
 // readHead reads one head. A buffer that one has made larger stays so: the next from this server will be as long.
 func (x *exchange) readHead() error {
+	if head := x.in.LooseHead(); head != nil {
+		return x.head.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
+	}
 	err := x.head.Read(x.in.Head())
 	var small *fasthttp.ErrSmallBuffer
 	if x.in.Room() == headBytes || !errors.As(err, &small) {
 		return err
 	}
 	x.in.MakeRoom(headBytes)
-	return x.head.Read(x.in.Head())
+	return x.readHead()
 }
 
 // badHead tells apart why the head of an answer could not be read.

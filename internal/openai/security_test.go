@@ -40,7 +40,7 @@ func TestWordsHaveNoCredentials(t *testing.T) {
 		"a query": "kanarie%2F%2B%22%3C%26%3E%C3%A9kanarie", "a path": "kanarie%2F+%22%3C&%3E%C3%A9kanarie", "a Location": "kanarie/+%22%3C&%3E%C3%A9kanarie",
 		"HTML": "kanarie/+&#34;&lt;&amp;&gt;\u00e9kanarie", "Go": `kanarie/+\"<&>` + "\u00e9" + "kanarie", "extra_body's": "kanarie-body",
 	} {
-		if got := c.words("bad key " + said + ", sorry"); got != "bad key <secret>, sorry" {
+		if got := c.Redact("bad key " + said + ", sorry"); got != "bad key <secret>, sorry" {
 			t.Errorf("%s: got %q", name, got)
 		}
 		for n := range len(said) + 1 {
@@ -52,7 +52,7 @@ func TestWordsHaveNoCredentials(t *testing.T) {
 	if got := c.front([]byte("stop"), 64); got != "stop" {
 		t.Errorf("want what is no secret as it is, got %q", got)
 	}
-	if got := c.words("maximum of 3 tokens"); got != "maximum of 3 tokens" {
+	if got := c.Redact("maximum of 3 tokens"); got != "maximum of 3 tokens" {
 		t.Errorf("want what is no secret as it is, got %q", got)
 	}
 }
@@ -80,7 +80,10 @@ func TestSecretFiles(t *testing.T) {
 		}
 	}
 	put("a\r\nX-Injected: 1\r\n\r\nGET / HTTP/1.1")
-	target := Target{HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{Type: "Bearer", CredentialsFile: file}}}
+	target := Target{Options: Options{HTTP: config.HTTPClientConfig{Authorization: &config.Authorization{
+		Type:            "Bearer",
+		CredentialsFile: file,
+	}}}}
 	if m := composed(t, newClient(t, target)); !strings.Contains(m, "Bearer a") || strings.Contains(m, "\nX-Injected") || strings.Contains(m, "\nGET /") {
 		t.Errorf("a header was smuggled in:\n%s", m)
 	}
@@ -98,24 +101,24 @@ func TestSecretFiles(t *testing.T) {
 	if err := errors.Join(os.Remove(file), os.Mkdir(file, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	refused("want a regular file")
+	refused("want a file, got a directory")
 }
 
-// Model names from a server go into requests, logs and a label. Names that contain the credentials or are too long
-// are refused.
+// Model names from a server go into requests, logs and a label. Names that contain the credentials, are too long
+// or cannot be shown as they are are refused: requests need them byte for byte.
 func TestModelsOfAHostileServer(t *testing.T) {
 	c := withKey(t, Target{})
-	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", chunk.MaxName+1)} {
-		if _, err := c.Choose([]Model{{ID: id}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 200 {
+	for _, id := range []string{canary, "x" + canary, strings.Repeat("x", chunk.MaxName+1), "a\x1b[31mb", "a\x07", "a\u202eb", "a\r\nb", "a\xffb"} {
+		if _, err := c.Choose([]Model{c.listed(chunk.Model{ID: id})}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 200 {
 			t.Errorf("%.40q: want an error that does not repeat it, got %v", id, err)
 		}
 	}
 	for _, id := range []string{strings.Repeat("x", chunk.MaxName), "Qwen/Qwen3"} { // extra_body names Qwen/Qwen3
-		if _, err := c.Choose([]Model{{ID: id}}); err != nil {
+		if _, err := c.Choose([]Model{c.listed(chunk.Model{ID: id})}); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := c.Choose([]Model{{ID: canary}, {ID: strings.Repeat("y", 1<<20)}}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 1000 {
+	if _, err := c.Choose([]Model{c.listed(chunk.Model{ID: canary}), c.listed(chunk.Model{ID: strings.Repeat("y", 1<<20)})}); err == nil || strings.Contains(err.Error(), "kana") || len(err.Error()) > 1000 {
 		t.Errorf("several: want an error within bounds and without the key, got %.200v", err)
 	}
 }
@@ -142,11 +145,11 @@ func TestTLSIsVerified(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // the test provokes handshake errors
 	s.StartTLS()
 	defer s.Close()
-	l := withKey(t, Target{URL: s.URL, Timeouts: limits}).Lane()
+	l := withKey(t, Target{Options: Options{URL: s.URL, Timeouts: limits}}).Lane()
 	defer l.Close()
 	var req measure.Request
 	do(t, l, &req)
-	if req.Outcome != measure.ConnectFailed || !strings.Contains(req.Error, "certificate") || len(heard) > 0 {
+	if req.Outcome != measure.ConnectFailed || !strings.Contains(string(req.Error), "certificate") || len(heard) > 0 {
 		t.Errorf("want connect and nothing sent, got %s: %s, %d requests", req.Outcome, req.Error, len(heard))
 	}
 }

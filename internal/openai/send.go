@@ -49,7 +49,7 @@ func (x *exchange) send(ctx context.Context, message []byte) *failure {
 	if !x.out.begun() {
 		first, rest, err := x.compose(message)
 		if err != nil {
-			return failed(measure.ConnectFailed, "%v", err)
+			return notBuilt(err)
 		}
 		x.out.first, x.out.rest, x.out.err = first, rest, x.arm()
 	}

@@ -147,7 +147,7 @@ func doContext(ctx context.Context, t *testing.T, l *Lane, req *measure.Request)
 	if (req.Error == "") != (req.Outcome == measure.OK) {
 		t.Errorf("outcome %s with error %q", req.Outcome, req.Error)
 	}
-	if strings.ContainsAny(req.Error, "\r\n") || len(req.Error) > errorTextBytes {
+	if strings.ContainsAny(string(req.Error), "\r\n") || len(req.Error) > errorTextBytes {
 		t.Errorf("error text: want one line of at most %d bytes, got %q", errorTextBytes, req.Error)
 	}
 }

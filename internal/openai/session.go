@@ -39,11 +39,6 @@ func (m *RequestFields) NamesSession() bool {
 	return false
 }
 
-// header returns a header's value with the session's id.
-func (m *RequestFields) header(value string) string {
-	return strings.ReplaceAll(value, SessionMark, m.Session)
-}
-
 var bodyKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
 // ownFields are keys of the body that replayd sets to something else than a text of the user's choice.

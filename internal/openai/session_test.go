@@ -57,7 +57,7 @@ func TestCheckSessionField(t *testing.T) {
 // The id is in the headers that name it and under the key of the body, where it replaces what the row has. It is no secret,
 // whatever the name of its header.
 func TestSessionInARequest(t *testing.T) {
-	c := newClient(t, Target{URL: "http://h"})
+	c := newClient(t, Target{Options: Options{URL: "http://h"}})
 	fields := RequestFields{
 		Headers: map[string]string{"X-Session-Key": "{session}", "X-A": "a-{session}", "X-Token": "sesame-{session}", "X-B": `{"b":1}`}, Session: "0123456789abcdef", SessionField: "session_id",
 	}
@@ -73,7 +73,7 @@ func TestSessionInARequest(t *testing.T) {
 	if strings.Contains(string(message), "row") {
 		t.Errorf("want the row's own session_id replaced, got %q", message)
 	}
-	if got, want := c.words("sesame-0123456789abcdef"), "<secret>0123456789abcdef"; got != want {
+	if got, want := c.Redact("sesame-0123456789abcdef"), "<secret>0123456789abcdef"; string(got) != want {
 		t.Errorf("want %s, got %s", want, got)
 	}
 	for want, f := range map[bool]RequestFields{true: fields, false: {Headers: map[string]string{"X-B": `{"b":1}`}}} {

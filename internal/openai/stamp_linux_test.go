@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // untilStamped plays requests until an answer has kernel timestamps. The kernel enables timestamps shortly after
@@ -43,7 +43,7 @@ func TestKernelStamps(t *testing.T) {
 			send(conn, chunked(done)+bodyEnd)
 		}
 	})
-	l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
 	defer l.Close()
 	var req measure.Request
 	var written []time.Time
@@ -92,7 +92,7 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 			_, _ = conn.Write(end)
 		}
 	})
-	l := newClient(t, Target{URL: address, Timeouts: limits}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
 	defer l.Close()
 	m := message(t, l.client)
 	var req measure.Request
@@ -128,7 +128,7 @@ func TestWholeKernelStamp(t *testing.T) {
 			send(conn, answered(wholeHello))
 		}
 	})
-	l := newClient(t, Target{URL: address}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address}}).Lane()
 	defer l.Close()
 	var req measure.Request
 	untilStamped(t, &req, func() { doWhole(t, l, &req, Hooks{}) })

@@ -20,6 +20,8 @@ func (x *exchange) stream(ctx context.Context) *failure {
 		}
 		f, broken := x.pieces(ctx)
 		switch {
+		case f != nil && x.answer.complete():
+			return x.verdict(nil)
 		case f != nil:
 			return f
 		case broken != nil:
@@ -28,7 +30,7 @@ func (x *exchange) stream(ctx context.Context) *failure {
 		if x.hooks.Read != nil && !x.in.Ended() { // the end of an answer has a time of its own
 			x.hooks.Read(x.conn.Last().ReadAt())
 		}
-		if (x.answer.done || x.answer.settled != nil) && (x.in.ToClose() || x.answer.drained > drainBytes) {
+		if x.answer.over() && (x.in.ToClose() || x.answer.drained > drainBytes) {
 			break // nothing more to learn, and the connection is not worth it
 		}
 	}
@@ -50,7 +52,7 @@ func (x *exchange) pieces(ctx context.Context) (f *failure, broken error) {
 
 // events scans a piece of the body and acts on each event that it ends.
 func (x *exchange) events(ctx context.Context, data []byte) *failure {
-	if x.answer.done || x.answer.settled != nil {
+	if x.answer.over() {
 		x.answer.drained += len(data)
 		return nil
 	}
@@ -62,14 +64,18 @@ func (x *exchange) events(ctx context.Context, data []byte) *failure {
 		if !ok {
 			return nil
 		}
+		complete, contents := x.answer.complete(), len(x.req.Timeline.Chunks)
 		if f := x.event(ctx, e); f != nil {
 			return f
 		}
-		if x.answer.done || x.answer.settled != nil {
+		switch {
+		case x.answer.over():
 			x.limit(time.Now(), drainTime, x.late)
 			return nil
-		}
-		if len(x.req.Timeline.Chunks) > 0 {
+		case x.answer.complete() && (!complete || len(x.req.Timeline.Chunks) > contents):
+			x.limit(e.Arrival.At, drainTime, x.late)
+		case x.answer.complete():
+		case len(x.req.Timeline.Chunks) > 0:
 			x.limit(e.Arrival.At, x.client.target.Timeouts.Stall, measure.TimeoutStall)
 		}
 		data = rest
@@ -80,11 +86,14 @@ func (x *exchange) events(ctx context.Context, data []byte) *failure {
 // ended judges a stream when no more of it will be read: err is io.EOF also where the body has come to its end.
 func (x *exchange) ended(ctx context.Context, err error) *failure {
 	complete := x.in.Ended() || x.in.ToClose() && errors.Is(err, io.EOF)
-	if x.answer.done || x.answer.settled != nil {
+	if x.answer.over() {
 		return x.verdict(nil)
 	}
 	if f := x.cutShort(ctx, err); f != nil {
-		return f
+		if own := f.outcome == measure.Cancelled || f.outcome == measure.Aborted; own && !x.answer.complete() {
+			return f
+		}
+		return x.verdict(f)
 	}
 	if e, ok := x.scan.Rest(x.conn.Last()); ok {
 		if f := x.event(ctx, e); f != nil {
@@ -102,6 +111,8 @@ func (x *exchange) verdict(otherwise *failure) *failure {
 	switch {
 	case x.answer.settled != nil:
 		return x.answer.settled
+	case x.answer.gaveUp:
+		return failed(measure.ServerAbort, "the server ended the answer with finish_reason %s", x.req.FinishReason)
 	case !x.answer.done && !x.answer.finished:
 		return otherwise
 	case len(x.req.Timeline.Chunks) == 0:

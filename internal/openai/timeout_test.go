@@ -51,7 +51,7 @@ func TestLaneTimeouts(t *testing.T) {
 		}, measure.TimeoutStall, 50 * time.Second, 1},
 		"stalls before the end": {limits, func(conn net.Conn) {
 			send(conn, streamHead+chunked(delta("a"))+chunked(finish("stop")))
-		}, measure.TimeoutStall, 30 * time.Second, 1},
+		}, measure.OK, 30 * time.Second, 1},
 		"never stops": {limits, func(conn net.Conn) {
 			send(conn, streamHead)
 			for range 100 {
@@ -59,6 +59,11 @@ func TestLaneTimeouts(t *testing.T) {
 				pass(9 * time.Second)
 			}
 		}, measure.TimeoutTotal, 10 * time.Minute, 67},
+		"after its end and usage": {limits, func(conn net.Conn) {
+			send(conn, streamHead+chunked(delta("a")+finish("stop")+`data: {"choices":[],"usage":{"prompt_tokens":5}}`+"\n\n"))
+			pass(900 * time.Millisecond)
+			send(conn, chunked(`data: {"choices":[{"delta":{"content":"b"}}],"error":"broken"}`+"\n\n"))
+		}, measure.OK, time.Second, 1},
 		"total before first token": {Timeouts{FirstToken: time.Minute, Total: time.Second}, func(net.Conn) {}, measure.TimeoutTotal, time.Second, 0},
 		"total alone": {Timeouts{Total: time.Second}, func(conn net.Conn) {
 			send(conn, streamHead+chunked(delta("a")))
@@ -73,7 +78,7 @@ func TestLaneTimeouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: c.timeouts})
+				client := newClient(t, Target{Options: Options{Timeouts: c.timeouts}})
 				over(t, client, func(_ int, conn net.Conn) {
 					if _, _, err := request(conn); err != nil {
 						t.Error(err)
@@ -100,7 +105,7 @@ func TestLaneTimeouts(t *testing.T) {
 // A timeout also covers the write to a server that does not read.
 func TestLaneTimeoutCoversTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, Target{Timeouts: limits})
+		c := newClient(t, Target{Options: Options{Timeouts: limits}})
 		over(t, c, func(int, net.Conn) {})
 		l := c.Lane()
 		defer l.Close()
@@ -124,7 +129,7 @@ func TestLaneTimeoutConnect(t *testing.T) {
 		{Timeouts{Total: 3 * time.Second}, measure.TimeoutTotal, 3 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			client := newClient(t, Target{Timeouts: c.timeouts})
+			client := newClient(t, Target{Options: Options{Timeouts: c.timeouts}})
 			client.dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()

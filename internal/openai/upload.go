@@ -69,9 +69,9 @@ func (x *exchange) wrote(w written) {
 	}
 }
 
-// heard notes that the head of an answer has come. A server that begins to stream is still reading, one that refuses may have
-// stopped.
-func (x *exchange) heard(status int, at time.Time) {
+// noteHead notes that the head of an answer has come. A server that begins to stream is still reading, one that
+// refuses may have stopped.
+func (x *exchange) noteHead(status int, at time.Time) {
 	if u := x.upload; u != nil && status >= 300 {
 		u.early = !u.finished && !x.uploaded() || at.Before(u.written.at)
 	}

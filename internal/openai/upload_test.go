@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // large returns a message larger than every socket buffer.
@@ -107,7 +107,7 @@ func TestAnswerDuringUpload(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client := newClient(t, Target{Timeouts: limits})
+				client := newClient(t, Target{Options: Options{Timeouts: limits}})
 				over(t, client, func(_ int, conn net.Conn) { c.serve(conn) })
 				l := client.Lane()
 				defer l.Close()
@@ -122,7 +122,7 @@ func TestAnswerDuringUpload(t *testing.T) {
 				var req measure.Request
 				start := time.Now()
 				l.Do(ctx, large(t, client), &req, h)
-				if req.Outcome != c.outcome || !strings.Contains(req.Error, c.text) || req.Timeline.End.Sub(start) != c.after || sent != 1 {
+				if req.Outcome != c.outcome || !strings.Contains(string(req.Error), c.text) || req.Timeline.End.Sub(start) != c.after || sent != 1 {
 					t.Errorf("want %s, %q after %v and sent once, got %s, %q after %v, %d times", c.outcome, c.text, c.after, req.Outcome, req.Error, req.Timeline.End.Sub(start), sent)
 				}
 				if reused := l.Fresh(time.Now()); reused != c.reused {

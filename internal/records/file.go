@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"replayd/internal/file"
 )
 
 // Options configures the file of records.
@@ -49,7 +51,7 @@ func openRecords(path string) (*recordFile, error) {
 	if regular {
 		access = os.O_RDWR // mend reads the last line
 	}
-	f, err := os.OpenFile(path, access|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
+	f, err := os.OpenFile(path, access|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK, file.Mode)
 	if errors.Is(err, syscall.ENXIO) {
 		return nil, fmt.Errorf("%w (a socket, or a pipe that nobody reads)", err)
 	}

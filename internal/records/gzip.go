@@ -8,15 +8,9 @@ import (
 	"os"
 
 	"github.com/klauspost/compress/gzip" // takes half the time of the standard library, and the measurement needs the CPU
-)
 
-// compressSoon wakes compress.
-func (s *Sink) compressSoon() {
-	select {
-	case s.rotated <- struct{}{}:
-	default:
-	}
-}
+	"replayd/internal/file"
+)
 
 // compress compresses rotated files, including those of earlier processes, until ctx is cancelled. A file that cannot
 // be compressed stays uncompressed until the next rotation.
@@ -75,7 +69,7 @@ func (s *Sink) oldest() (old *os.File, path string, err error) {
 	if last == "" {
 		return nil, path, nil
 	}
-	old, err = os.Open(last)
+	old, err = file.Open(last)
 	return old, path, err
 }
 

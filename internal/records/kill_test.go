@@ -126,7 +126,7 @@ func writeUntilKilled(t *testing.T, o Options) {
 		s.mu.Lock()
 		s.pending = append(s.pending, batch[:count*length]...)
 		s.mu.Unlock()
-		s.Tell()
+		s.WriteLedgers()
 		s.flush()
 		if !said {
 			fmt.Println(n)

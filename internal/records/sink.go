@@ -98,13 +98,13 @@ func (s *Sink) Use(o Options) error {
 		return errSinkEnded
 	}
 	if o.Path != s.options.Path {
-		s.Tell()
+		s.WriteLedgers()
 		s.drain(stateFor(o.Path, sinkOn))
 		s.failure.end("records were lost", s.options.Path, s.losses.Load())
 		s.err, s.torn = nil, false
 	}
 	s.options = o
-	s.compressSoon()
+	wake(s.rotated)
 	if o.Path == "" || s.file != nil {
 		return nil
 	}
@@ -121,13 +121,13 @@ func (s *Sink) Observe(r *measure.Request) {
 	s.Append(func(b []byte) []byte { return appendRecord(b, r) })
 }
 
-// Tell writes the current ledgers after the records observed so far.
-func (s *Sink) Tell() {
+// WriteLedgers writes the current ledgers after the records observed so far.
+func (s *Sink) WriteLedgers() {
 	if s.Ledgers == nil || s.state.Load() != sinkOn {
 		return
 	}
-	told := s.Ledgers(nil)
-	s.Append(func(b []byte) []byte { return append(b, told...) })
+	lines := s.Ledgers(nil)
+	s.Append(func(b []byte) []byte { return append(b, lines...) })
 }
 
 // Append writes a line of another kind, like Observe: add appends the whole line with its newline to b. Append does not
@@ -154,10 +154,15 @@ func (s *Sink) Append(add func(b []byte) []byte) {
 		return
 	}
 	if len(s.pending) >= sinkWake {
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
+		wake(s.wake)
+	}
+}
+
+// wake wakes the reader of a channel with room for one.
+func wake(reader chan<- struct{}) {
+	select {
+	case reader <- struct{}{}:
+	default:
 	}
 }
 
@@ -173,15 +178,15 @@ func (s *Sink) Run(ctx context.Context) error {
 	defer compression.Wait()
 	tick := time.NewTicker(sinkFlush)
 	defer tick.Stop()
-	tell := time.NewTicker(sinkTell)
-	defer tell.Stop()
+	ledgers := time.NewTicker(sinkTell)
+	defer ledgers.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return s.end()
 		case <-tick.C:
-		case <-tell.C:
-			s.Tell()
+		case <-ledgers.C:
+			s.WriteLedgers()
 		case <-s.wake:
 		}
 		s.flush()
@@ -195,7 +200,7 @@ func (s *Sink) end() error {
 	s.retry = time.Time{}
 	s.fillBatch(s.state.Load())
 	s.write() // makes room for the ledgers
-	s.Tell()
+	s.WriteLedgers()
 	s.drain(stateFor(s.options.Path, sinkEnded))
 	losses := s.losses.Load()
 	if s.err != nil && losses > s.failure.losses {

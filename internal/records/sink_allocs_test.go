@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 )
 
 func TestRecordAllocatesNothing(t *testing.T) {

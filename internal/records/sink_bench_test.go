@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 )
 
 func BenchmarkRecord(b *testing.B) {

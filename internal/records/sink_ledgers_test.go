@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )

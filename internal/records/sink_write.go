@@ -112,11 +112,11 @@ func (s *Sink) writeHead() {
 		return
 	}
 	s.headed = true
-	told := s.Ledgers(nil)
+	lines := s.Ledgers(nil)
 	if s.file.size == 0 {
-		s.head = int64(len(told))
+		s.head = int64(len(lines))
 	}
-	s.batch = append(told, s.batch...)
+	s.batch = append(lines, s.batch...)
 	s.writing.Store(int64(len(s.batch)))
 }
 
@@ -160,7 +160,7 @@ func (s *Sink) rotate() (err error) {
 	if err := shift(s.options.Path, s.options.Keep); err != nil {
 		return err
 	}
-	s.compressSoon()
+	wake(s.rotated)
 	return s.openFile()
 }
 

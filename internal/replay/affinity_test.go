@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/openai"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
 )
 
 // named has requests carry their session's id in a header and in the body.
 func named(w *Workload) {
-	fields := openai.RequestFields{Headers: map[string]string{"X-Session-Id": "{session}"}, SessionField: "session_id"}
-	w.Request = RequestFields{RequestFields: fields, Seed: 7}
+	w.Request = RequestFields{Headers: map[string]string{"X-Session-Id": "{session}"}, SessionField: "session_id", Seed: 7}
 }
 
 // sessions returns the session ids that requests carried, by X-Request-Id. The header and the body agree.
@@ -53,7 +51,10 @@ func TestSessionIDs(t *testing.T) {
 				trace.Record{Offset: 12 * time.Second}, trace.Record{Offset: 13 * time.Second}, trace.Record{Session: "b", Offset: 14 * time.Second},
 			)
 			pass(late)
-			o := schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute, Shard: shard}
+			o := schedule.Options{
+				Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute},
+				Shard:  shard,
+			}
 			b := newBench(t, src, o, &fake{}, func(w *Workload) {
 				named(w)
 				if change != nil {
@@ -112,7 +113,7 @@ func namesItself(id string) string {
 	return fmt.Sprintf("X-Session-Token: of %s\r\nX-Replica: %s\r\n", id, id[len(id)-1:])
 }
 
-func echoed(w *Workload) { w.Echo = openai.NewEcho("x-session-token") }
+func echoed(w *Workload) { w.Request.EchoHeader = "x-session-token" }
 
 // tokens returns what each request has sent back.
 func (b *bench) tokens() map[string]string {
@@ -142,7 +143,7 @@ func TestTokensOfMessagesBuiltAhead(t *testing.T) {
 						time.AfterFunc(500*ms, func() { // half a second before its answer comes
 							b.mu.Lock()
 							defer b.mu.Unlock()
-							built = b.d.Held() > 0
+							built = b.d.Reserved() > 0
 						})
 					}
 				}
@@ -154,7 +155,7 @@ func TestTokensOfMessagesBuiltAhead(t *testing.T) {
 				want(t, "changes", b.counter(t, "replayd_session_replica_changes_total", ""), 2.0)
 				want(t, "tokens kept", b.counter(t, "replayd_echo_header_answers_total", "kept"), 4.0) // not of the row without a session
 				for _, r := range b.kept.all {
-					want(t, r.ID+" replica", r.Replica, r.ID[len(r.ID)-1:])
+					want(t, r.ID+" replica", string(r.Replica), r.ID[len(r.ID)-1:])
 				}
 			})
 		})
@@ -210,11 +211,11 @@ func TestTokenOfARetry(t *testing.T) {
 func TestTokensOfALoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Offset: time.Second})
-		o := schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}
+		o := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}}
 		b := newBench(t, src, o, &fake{ttft: time.Second, lines: namesItself}, func(w *Workload) {
 			named(w)
 			echoed(w)
-			w.Rows, w.Warmup = 4, 2
+			w.Rows, w.Warmup.Requests = 4, 2
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "sent back", b.tokens(), map[string]string{

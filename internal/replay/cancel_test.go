@@ -78,7 +78,7 @@ func TestCancelRatio(t *testing.T) {
 			for loop := range int64(20) {
 				for pass := range int64(10) {
 					for row := range 100 {
-						if c.takes(due(loop, pass, row)) {
+						if c.cancels(due(loop, pass, row)) {
 							n++
 						}
 					}
@@ -91,10 +91,10 @@ func TestCancelRatio(t *testing.T) {
 	}
 	c, loops, passes := Cancel{Ratio: 0.5}, 0, 0
 	for row := range 1000 {
-		if c.takes(due(0, 0, row)) != c.takes(due(1, 0, row)) {
+		if c.cancels(due(0, 0, row)) != c.cancels(due(1, 0, row)) {
 			loops++
 		}
-		if c.takes(due(0, 0, row)) != c.takes(due(0, 1, row)) {
+		if c.cancels(due(0, 0, row)) != c.cancels(due(0, 1, row)) {
 			passes++
 		}
 	}
@@ -130,7 +130,7 @@ func TestCancelNoWarmup(t *testing.T) {
 		warmed := &kept{}
 		b := newBench(t, every(3, time.Second), once, &fake{ttft: 2 * time.Second}, func(w *Workload) {
 			w.Cancel = Cancel{Ratio: 1, After: time.Second}
-			w.Warmup, w.Warmed = 3, []Observer{warmed}
+			w.Warmup.Requests, w.Warmed = 3, []Observer{warmed}
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "to warm up", warmed.outcomes(), map[measure.Outcome]int{measure.OK: 3})

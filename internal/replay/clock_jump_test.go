@@ -25,7 +25,7 @@ func (c *wallClock) now() time.Time       { return time.Now().Round(0).Add(time.
 func (c *wallClock) step(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // minutes is a plan that loops every minute on the wall clock.
-var minutes = schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}
+var minutes = schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}}
 
 // sentOnce fails the test unless every request was sent on time and exactly once, and the ledger balances. It returns
 // the sorted row numbers of each loop.
@@ -157,14 +157,18 @@ func (s *sleepy) Until(at time.Time) {
 // A process that was stopped for 20 s sends no backlog. Rows that fell due are missed, whether they were read from the
 // trace before or after the stop. The next row is sent on time.
 func TestStoppedProcess(t *testing.T) {
-	for _, o := range []schedule.Options{minutes, {Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, once} {
+	for _, o := range []schedule.Options{
+		minutes,
+		{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}},
+		once,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var s *sleepy
 			var told []string
 			b := newBench(t, every(600, 100*time.Millisecond), o, &fake{ttft: time.Millisecond}, func(o *Workload) {
 				o.Rejoined = func(text string) { told = append(told, text) }
 				s = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
-				o.Sleeper = s
+				o.Pacer.sleeper = s
 			})
 			ctx, end := context.WithCancel(t.Context())
 			time.AfterFunc(59*time.Second, end)
@@ -234,7 +238,7 @@ func TestPause(t *testing.T) {
 			want(t, "position", s.Position, 15*time.Second)
 			want(t, "next loop", s.Next, 45*time.Second)
 			want(t, "paused", b.counter(t, "replayd_paused", ""), 1.0)
-			want(t, "connections opened for what will be dropped", b.short(), 0)
+			want(t, "connections opened for what will be dropped", b.short()[0], 0)
 		})
 		time.AfterFunc(20*time.Second+50*time.Millisecond, func() { b.Pause(false) })
 		ctx, end := context.WithCancel(t.Context())
@@ -258,7 +262,10 @@ func TestEndThatIsDropped(t *testing.T) {
 	}{
 		"paused": {paused, func(*Workload) {}, 12 * time.Second},
 		"stopped": {func(*bench) {}, func(o *Workload) {
-			o.Sleeper = &sleepy{Timers: NewTimers(), from: time.Now().Add(8 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
+			o.Pacer.sleeper = &sleepy{
+				Timers: NewTimers(), from: time.Now().Add(8 * time.Second),
+				to: time.Now().Add(40*time.Second + 50*time.Millisecond),
+			}
 		}, 41 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -298,7 +305,7 @@ func (c *closing) Wake() {
 func TestNoWakeAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &closing{Timers: NewTimers()}
-		b := newBench(t, every(3, 100*time.Millisecond), once, &fake{}, func(o *Workload) { o.Sleeper = c })
+		b := newBench(t, every(3, 100*time.Millisecond), once, &fake{}, func(o *Workload) { o.Pacer.sleeper = c })
 		b.run(t, t.Context(), t.Context())
 		b.Pause(true)
 		b.Retire(time.Now())
@@ -344,7 +351,7 @@ func TestFilteredRowsAreHandedOver(t *testing.T) {
 // Between two runs of a cron plan no row is sent, and State gives the time until the next run.
 func TestCronWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		daily := schedule.Options{Mode: schedule.Cron, Cron: "0 3 * * *"}
+		daily := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Cron, Cron: "0 3 * * *"}}
 		b := newBench(t, every(600, 100*time.Millisecond), daily, &fake{ttft: time.Millisecond}, nil)
 		<-time.After(2 * time.Hour) // the bubble's clock starts at midnight
 		for when, want1 := range map[time.Duration]State{
@@ -371,14 +378,14 @@ func TestLoopIsEnteredAgainWhileAMessageIsBuilt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(1), minutes, &fake{}, nil)
 		begin := dispatch.Event{Kind: dispatch.LoopBegun, Plan: schedule.Loop{Start: epoch}}
-		b.tell(begin)
+		b.deliver(begin)
 		loop := b.d.Loop(0)
 		row := &dispatch.Row{Due: schedule.Due{Record: trace.Record{InputTokens: 4}, At: time.Now().Add(time.Hour), Loop: begin.Plan}}
-		b.tell(dispatch.Event{Kind: dispatch.RowRead, Loop: loop, Row: row})
+		b.deliver(dispatch.Event{Kind: dispatch.RowRead, Loop: loop, Row: row})
 		var builder sync.WaitGroup
 		var m dispatch.Message
 		builder.Go(func() { m, _ = b.message(row, nil, nil) })
-		b.tell(begin)
+		b.deliver(begin)
 		want(t, "loop", b.d.Loop(0) == loop, true)
 		builder.Wait()
 		again, _ := b.message(row, nil, nil)

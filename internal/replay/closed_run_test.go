@@ -40,7 +40,7 @@ func TestClosedLoopOfConversations(t *testing.T) {
 			want(t, r.ID+" late", r.Lateness(), time.Duration(0))
 			want(t, r.ID+" turn", r.Turn, r.Row%turns)
 		}
-		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "bytes held at the end", b.d.Reserved(), 0)
 	})
 }
 
@@ -157,7 +157,7 @@ func TestClosedLoopOfAStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, rows(5), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
 			w.Lanes, w.Duration = 1, 60*time.Second
-			w.Sleeper = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40 * time.Second)}
+			w.Pacer.sleeper = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40 * time.Second)}
 		})
 		b.run(t, t.Context(), t.Context())
 		want(t, "dropped", len(b.kept.dropped), 0)
@@ -209,7 +209,7 @@ func TestClosedLoopHandover(t *testing.T) {
 		old := newBench(t, rows(50), closedLoop, f, func(w *Workload) { w.Lanes = 2 })
 		at := time.Now().Add(lead + 5500*time.Millisecond)
 		next := newBench(t, rows(50), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
-			w.Lanes, w.Begin, w.After, w.Rows, w.Warmup = 2, at, old.Runner, 10, 5
+			w.Lanes, w.Begin, w.After, w.Rows, w.Warmup.Requests = 2, at, old.Runner, 10, 5
 		})
 		old.Retire(at)
 		ended := make(chan struct{})
@@ -240,6 +240,9 @@ func TestClosedLoopOfNothing(t *testing.T) {
 // A large byte budget does not load the whole trace into memory. The reader skips rows behind an earlier turn only
 // until the rows at hand weigh too much.
 func TestRowsAtHandAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs rows of more than the bound, half a gigabyte")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("word ", 1<<20)
 		all := make([]trace.Record, 100)
@@ -248,7 +251,7 @@ func TestRowsAtHandAreBounded(t *testing.T) {
 		}
 		most := 0
 		f := &fake{ttft: time.Second, forgets: true}
-		b := newBench(t, source0(all...), closedOnce, f, func(w *Workload) { w.Ahead = 1 << 20 })
+		b := newBench(t, source0(all...), closedOnce, f, func(w *Workload) { w.Prebuild.Bytes = 1 << 20 })
 		f.asked = func(string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -15,8 +15,14 @@ import (
 )
 
 var (
-	closedOnce = schedule.Options{Mode: schedule.Once, Arrival: schedule.Concurrency}
-	closedLoop = schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Arrival: schedule.Concurrency}
+	closedOnce = schedule.Options{
+		Pattern: schedule.Pattern{Arrival: schedule.Concurrency},
+		Repeat:  schedule.Repeat{Mode: schedule.Once},
+	}
+	closedLoop = schedule.Options{
+		Pattern: schedule.Pattern{Arrival: schedule.Concurrency},
+		Repeat:  schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start},
+	}
 )
 
 // sinceFirst returns the arrival time of each request after the first arrival, by id.
@@ -65,7 +71,7 @@ func TestClosedLoop(t *testing.T) {
 		}
 		want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), 22.0)
 		want(t, "loops completed", b.counter(t, "replayd_loops_completed_total", ""), 1.0)
-		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "bytes held at the end", b.d.Reserved(), 0)
 		want(t, "rows held at the end", b.d.Weight(), 0)
 	})
 }

@@ -23,22 +23,28 @@ func (r *Runner) warm(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if n := r.short(); n > 0 {
-			// Requests report the failure when they cannot connect themselves.
-			_ = r.w.Client.Warm(ctx, n)
-		}
+		// Requests report the failure when they cannot connect themselves.
+		_ = r.w.Client.Warm(ctx, r.short()...)
 	}
 }
 
-// short returns the number of requests due soon for which no free lane has a connection that will still be fresh.
-func (r *Runner) short() (n int) {
+// short returns, for each pod, the number of requests due soon for which no free lane has a connection that will still
+// be fresh.
+func (r *Runner) short() []int {
+	n := make([]int, r.w.Client.NumPods())
 	r.mu.Lock()
-	given := r.step(dispatch.Event{Kind: dispatch.Look}, nil) // detects a step of the wall clock, since the pacer may sleep for hours
+	// detects a step of the wall clock, since the pacer may sleep for hours
+	given := r.step(dispatch.Event{Kind: dispatch.Poll}, nil)
 	now := time.Now()
-	n = r.d.Soon(warmAhead, now)
-	for i := len(r.idle) - 1; i >= 0 && n > 0; i-- {
-		if r.idle[i].wire.Fresh(now.Add(warmAhead)) {
-			n--
+	for row := range r.d.Soon(warmAhead, now) {
+		if pod := r.w.Client.PodOf(r.place(row)); pod >= 0 && pod < len(n) {
+			n[pod]++
+		}
+	}
+	idle := r.lanes.idle
+	for i := len(idle) - 1; i >= 0 && len(n) == 1 && n[0] > 0; i-- { // else they have none: pods keep them
+		if idle[i].wire.Fresh(now.Add(warmAhead)) {
+			n[0]--
 		}
 	}
 	r.mu.Unlock()

@@ -31,6 +31,7 @@ import (
 type fake struct {
 	ttft, itl  time.Duration
 	refuse     atomic.Bool                   // dials fail
+	refusal    error                         // of dials that fail; nil: the engine's
 	slow       func(id string) time.Duration // added to ttft; nil: nothing
 	status     func(id string) int           // 0: 200
 	asked      func(id string)               // called for each request; nil: not called
@@ -67,6 +68,9 @@ func pass(d time.Duration) {
 }
 
 func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
+	if f.refuse.Load() && f.refusal != nil {
+		return nil, f.refusal
+	}
 	if f.refuse.Load() {
 		return nil, fmt.Errorf("connection refused")
 	}
@@ -237,9 +241,15 @@ func source(rows ...trace.Record) schedule.Source {
 // source0 is source without the default lengths.
 func source0(rows ...trace.Record) schedule.Source {
 	s := schedule.Source{HasTimestamps: true}
+	last := map[string]int{}
 	for i := range rows {
-		rows[i].Number = i
+		_, known := last[rows[i].Session]
+		rows[i].Number, rows[i].First = i, rows[i].Session != "" && !known
+		last[rows[i].Session] = i
 		s.Last = max(s.Last, rows[i].Offset)
+	}
+	for session, i := range last {
+		rows[i].Last = session != ""
 	}
 	s.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
 		i := 0
@@ -273,6 +283,7 @@ type bench struct {
 	registry *prometheus.Registry
 	client   *openai.Client
 	target   *Target
+	paces    bool // the runner has a pacer of its own
 }
 
 // http returns the client's HTTP configuration.
@@ -300,9 +311,11 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 		api = f.api
 	}
 	client, err := openai.New(openai.Target{
-		Name: "t", URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: f.http(),
-		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
-		Dial:     f.dial, UserAgent: "replayd/test", ReplicaHeader: "X-Replica",
+		Options: openai.Options{
+			URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: f.http(), Replica: "X-Replica",
+			Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
+		},
+		Name: "t", Dial: f.dial, UserAgent: "replayd/test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -318,24 +331,29 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	k := &kept{dropped: map[measure.DropReason]int{}}
 	log := slog.New(slog.DiscardHandler)
 	registry := prometheus.NewRegistry()
-	target := NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
+	target := NewTarget(TargetOptions{Client: client, Named: func(string) {}, Log: log})
+	own := NewPacer(NewTimers())
 	w := Workload{
-		Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, Client: client, Target: target,
-		Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{Replicas: true, Echo: true}),
-		Log:   log, Observers: []Observer{k},
-		Dropped: func(why measure.DropReason, n int) {
+		Traffic: Traffic{
+			Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, LengthLimits: LengthLimits{OverLimit: Filter},
+			Sending: Sending{Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second, Prebuild: Prebuild{Bytes: 8 << 20}},
+		},
+		Hooks: Hooks{Observers: []Observer{k}, Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			k.dropped[why] += n
+		}},
+		Environment: Environment{
+			Client: client, Target: target, Log: log, Drain: 30 * time.Second, Pacer: own,
+			Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"},
+				metrics.WorkloadOptions{Replicas: true, Echo: true}),
 		},
-		Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second, Ahead: 8 << 20, OverLimit: Filter, Drain: 30 * time.Second,
-		Sleeper: NewTimers(),
 	}
 	if change != nil {
 		change(&w)
 	}
 	r := New(w)
-	return &bench{r, f, k, registry, client, target}
+	return &bench{r, f, k, registry, client, target, w.Pacer == own}
 }
 
 // run plays the plan to its end in the bubble.

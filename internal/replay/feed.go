@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"replayd/internal/dispatch"
@@ -19,11 +20,11 @@ const lead = warmAhead + 2*warmEvery
 
 // A feed reads the rows of a stage.
 type feed struct {
-	r        *Runner
-	first    time.Time // start of the first loop
-	seq      int64     // rows read, without filtered rows
-	filtered int       // filtered rows since the last row that was not filtered
-	held     bool      // it was logged that max_waiting holds the reader back
+	r          *Runner
+	first      time.Time // start of the first loop
+	seq        int64     // rows read, without filtered rows
+	filtered   int       // filtered rows since the last row that was not filtered
+	loggedHeld bool      // it was logged that max_waiting holds the reader back
 }
 
 // A reading is a loop that is being read.
@@ -36,29 +37,32 @@ type reading struct {
 // run reads the plan loop by loop. It passes rows to the dispatcher some seconds before they are due, and in a closed loop as fast as
 // lanes take them.
 func (f *feed) run(ctx context.Context) (err error) {
-	defer func() { f.r.tell(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
-	now, from, epoch, err := f.join(ctx)
+	defer func() { f.r.deliver(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
+	from, epoch, err := f.join(ctx)
 	if err != nil {
 		return err
 	}
 	l := f.r.w.Plan.Loop(epoch, from)
 	f.first = l.Start
-	if f.r.phase == measure.Warmup {
+	if f.r.phase == measure.Warmup || l.Start.After(from) {
 		from = l.Start
 	}
-	f.bound(l, from)
+	if f.r.phase != measure.Warmup { // which begins at once
+		f.r.deliver(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: f.r.length})
+	}
+	follows := false
 	for {
 		if l.Start.After(from) {
 			from = l.Start
 		}
-		lp := f.openLoop(l)
+		lp := f.openLoop(l, from, follows)
 		err := f.readLoop(ctx, lp, from)
 		if err == nil {
-			next, ok := f.after(lp, readClock(f.r.w.Wall).Wall)
+			next, ok := f.after(lp, f.r.w.clock().Wall)
 			if !ok {
 				return nil
 			}
-			if f.r.closed && f.filtered >= max(lp.rows, fewFiltered) {
+			if f.r.closed && f.filtered >= max(lp.rows, fewFiltered) || f.r.w.Sides != nil && f.r.w.HoldReader && lp.rows > 0 && f.filtered >= 2*lp.rows {
 				return f.tooLong()
 			}
 			err = f.room(ctx, lp, next.Start)
@@ -66,31 +70,18 @@ func (f *feed) run(ctx context.Context) (err error) {
 		switch {
 		case err == nil:
 			// Read again at the border: the wall clock may have been set since the last row was read.
-			now = readClock(f.r.w.Wall)
-			l, _ = f.after(lp, now.Wall)
-			from = l.Start
-		case errors.Is(err, errAstray):
-			now = readClock(f.r.w.Wall)
-			from = now.Wall
+			l, _ = f.after(lp, f.r.w.clock().Wall)
+			from, follows = l.Start, true
+		case errors.Is(err, errOffPlan):
+			from, follows = f.r.w.clock().Wall, false
 			l = f.r.w.Plan.Loop(epoch, from)
 		case errors.Is(err, errEnough):
 			return nil
 		default:
-			f.tellLost(lp, err)
+			f.reportLost(lp, err)
 			return err
 		}
 	}
-}
-
-// bound tells the dispatcher when the plan begins and ends.
-func (f *feed) bound(l schedule.Loop, from time.Time) {
-	if f.r.phase == measure.Warmup { // a warm-up begins at once
-		return
-	}
-	if l.Start.After(from) {
-		from = l.Start
-	}
-	f.r.tell(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: f.r.length})
 }
 
 // after returns the next loop. A closed loop at the end of its plan, and a warm-up, repeat the trace until they have read their number
@@ -109,47 +100,49 @@ func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 
 // join returns where in the plan the replay begins: from is the first instant of this runner, epoch the start of loop 0
 // of a plan that does not follow the wall clock.
-func (f *feed) join(ctx context.Context) (now dispatch.Clock, from, epoch time.Time, err error) {
+func (f *feed) join(ctx context.Context) (from, epoch time.Time, err error) {
 	if f.r.w.Begin.IsZero() && f.r.epoch.IsZero() {
 		if err := f.r.w.Target.await(ctx); err != nil {
-			return now, from, epoch, err
+			return from, epoch, err
+		}
+		if f.r.w.BeforeFirst != nil {
+			f.r.w.BeforeFirst(ctx)
 		}
 	}
-	held, err := f.name(ctx)
+	waited, err := f.name(ctx)
 	if err != nil {
-		return now, from, epoch, err
+		return from, epoch, err
 	}
-	now = readClock(f.r.w.Wall)
+	now := f.r.w.clock().Wall
 	switch epoch = f.r.epoch; {
 	case !f.r.w.Begin.IsZero():
 		from = f.r.w.Begin.Round(0)
-		if held && from.Before(now.Wall) { // rows due while it waited for the model's name are not replayed
-			from = now.Wall
+		if waited && from.Before(now) { // rows due while it waited for the model's name are not replayed
+			from = now
 		}
 		if epoch.IsZero() {
 			epoch = from
 		}
 	case epoch.IsZero() && f.r.w.Sides != nil && f.r.phase != measure.Warmup:
-		if epoch, err = f.r.w.Sides.meet(ctx, f.r.w.side(), now.Wall.Add(lead)); err != nil {
-			return now, from, epoch, err
+		if epoch, err = f.r.w.Sides.meet(ctx, f.r.w.side(), now.Add(lead)); err != nil {
+			return from, epoch, err
 		}
-		now = readClock(f.r.w.Wall)
-		from = now.Wall
+		from = f.r.w.clock().Wall
 	case epoch.IsZero():
-		from, epoch = now.Wall, now.Wall.Add(lead)
+		from, epoch = now, now.Add(lead)
 	default: // the instants are known, whatever the target does
-		from = now.Wall
+		from = now
 	}
-	return now, from, epoch, nil
+	return from, epoch, nil
 }
 
-// openLoop begins a loop in the dispatcher.
-func (f *feed) openLoop(l schedule.Loop) *reading {
-	e := dispatch.Event{Kind: dispatch.LoopBegun, Plan: l, Period: f.r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
+// openLoop begins a loop in the dispatcher, one that follows the loop before or enters the plan, from an instant on.
+func (f *feed) openLoop(l schedule.Loop, from time.Time, follows bool) *reading {
+	e := dispatch.Event{Kind: dispatch.LoopBegun, On: follows, Plan: l, At: from, Period: f.r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
 	if l.Start.Equal(f.first) {
 		e.Salt = f.r.salt
 	}
-	e.Seen = f.r.look()
+	e.Seen = f.r.guard.read()
 	f.r.mu.Lock()
 	given := f.r.step(e, nil)
 	lp := f.r.d.Loop(l.Number) // before a stop can end it
@@ -162,7 +155,7 @@ func (f *feed) openLoop(l schedule.Loop) *reading {
 var (
 	errEnough  = errors.New("enough rows")
 	errRetired = errors.New("later rows are another runner's")
-	errAstray  = errors.New("the clock was set back by more than a loop")
+	errOffPlan = errors.New("the clock was set back by more than a loop")
 )
 
 // readLoop reads the rows of one loop from an instant on.
@@ -188,7 +181,11 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 		}
 		row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
 		row.Size = f.r.bytes(row)
-		row.Filtered = !f.limit(row)
+		row.Filtered = !f.r.w.limit(row, f.r.w.CountInput)
+		if f.r.w.Client.Several(row.Due.Payload, row.Due.Extra) {
+			row.Filtered = true
+			f.r.log.several(&row.Due.Record)
+		}
 		f.lighten(row)
 		if row.Filtered {
 			if f.filtered++; f.r.closed && f.filtered == maxFiltered {
@@ -200,13 +197,13 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 				return errEnough
 			}
 			row.Seq, row.ID = f.seq, f.id(&due)
-			row.Cancel = f.r.phase != measure.Warmup && f.r.w.Cancel.takes(&due)
+			row.Cancel = f.r.phase != measure.Warmup && f.r.w.Cancel.cancels(&due)
 		}
 		if err := f.hand(ctx, l, row); err != nil {
 			return err
 		}
 	}
-	f.r.tell(dispatch.Event{Kind: dispatch.LoopRead, Loop: l.Loop})
+	f.r.deliver(dispatch.Event{Kind: dispatch.LoopRead, Loop: l.Loop})
 	return nil
 }
 
@@ -217,7 +214,8 @@ const (
 )
 
 func (f *feed) tooLong() error {
-	return fmt.Errorf("workload %s: %d rows one after the other are over the length limits", f.r.w.Name, f.filtered)
+	return fmt.Errorf("workload %s: %d rows one after the other are over the length limits or ask for several choices",
+		f.r.w.Name, f.filtered)
 }
 
 // id returns the X-Request-Id of a request.
@@ -234,7 +232,7 @@ func (f *feed) id(due *schedule.Due) string {
 
 // weigh estimates the bytes of a row in memory.
 func weigh(r *trace.Record) int {
-	const itself = 768
+	const itself = 864
 	return itself + r.Bytes()
 }
 
@@ -251,8 +249,8 @@ func (f *feed) lighten(row *dispatch.Row) {
 // hand passes a row to the dispatcher.
 func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	e := dispatch.Event{Kind: dispatch.RowRead, Loop: l.Loop, Row: row}
-	if f.r.closed || !row.Due.At.After(readClock(f.r.w.Wall).Wall) { // the row may be sent at once
-		e.Seen = f.r.look()
+	if f.r.closed || !row.Due.At.After(f.r.w.clock().Wall) { // the row may be sent at once
+		e.Seen = f.r.guard.read()
 	}
 	f.r.mu.Lock()
 	if f.r.d.IsStopped() {
@@ -273,7 +271,10 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 }
 
 // noRoom returns why no more rows are read.
-var noRoom = map[dispatch.Room]error{dispatch.Over: errEnough, dispatch.Astray: errAstray, dispatch.Another: errRetired}
+var noRoom = map[dispatch.Room]error{
+	dispatch.Over: errEnough, dispatch.OffPlan: errOffPlan,
+	dispatch.Another: errRetired,
+}
 
 // pollRoom is the interval at which the feed of an open loop checks whether it may read.
 const pollRoom = 10 * time.Millisecond
@@ -289,44 +290,40 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 			return ctx.Err()
 		case room == dispatch.Early:
 		case room == dispatch.Crowd:
-			f.tellHeldBack()
-			f.r.tell(dispatch.Event{Kind: dispatch.Held})
+			f.logHeldBack()
+			f.r.deliver(dispatch.Event{Kind: dispatch.ReaderHeld})
 			wait = pollRoom
 		case room != dispatch.Full:
 			return noRoom[room]
 		case !f.r.closed:
 			wait = pollRoom
 		}
-		if err := f.rest(ctx, wait); err != nil {
+		if err := f.wait(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
-// tellHeldBack logs once that memory holds the reader back: the load differs from the plan from then on.
-func (f *feed) tellHeldBack() {
-	if f.held {
+// logHeldBack logs once that memory holds the reader back: the load differs from the plan from then on.
+func (f *feed) logHeldBack() {
+	if f.loggedHeld {
 		return
 	}
-	f.held = true
+	f.loggedHeld = true
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
 	bound := "max_waiting is reached"
 	if f.r.d.Weight() >= dispatch.PoolBytes {
 		bound = fmt.Sprintf("%d MiB of rows wait for their parents or their instants", dispatch.PoolBytes>>20)
 	}
-	f.r.say(func() {
-		f.r.w.Log.Warn(bound+": reading the trace pauses until there is room, and later requests are late", "workload", f.r.w.Name)
-	})
+	f.r.log.say(slog.LevelWarn, bound+": reading the trace pauses until there is room, and later requests are late")
 }
 
-// rest waits for a span or until ReadOn. With a span of 0 it waits for ReadOn only.
-func (f *feed) rest(ctx context.Context, span time.Duration) error {
+// wait waits for a span or until ReadOn. With a span of 0 it waits for ReadOn only.
+func (f *feed) wait(ctx context.Context, span time.Duration) error {
 	var over <-chan time.Time
 	if span > 0 {
-		timer := time.NewTimer(span)
-		defer timer.Stop()
-		over = timer.C
+		over = time.After(span)
 	}
 	select {
 	case <-over:

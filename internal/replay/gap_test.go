@@ -80,7 +80,10 @@ func TestUsers(t *testing.T) {
 			{Number: 2, InputTokens: 4, Session: "b"},
 			{Number: 3, InputTokens: 4, Session: "b"},
 		}, false)
-		o := schedule.Options{Mode: schedule.Once, Arrival: schedule.Users, Users: 2, Rate: 1, Rows: 8}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Users, Users: 2, Rate: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Once}, Rows: 8,
+		}
 		b := newBench(t, src, o, &fake{ttft: 100 * time.Millisecond}, nil)
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 8})

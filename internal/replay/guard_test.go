@@ -20,14 +20,14 @@ func TestGuardGoesByTheLatestLook(t *testing.T) {
 		b := newBench(t, every(1, time.Second), once, &fake{}, func(w *Workload) {
 			w.Guard, w.Load = limits.Guard{Waiting: 8, ResumeAfter: time.Minute}, e.now
 		})
-		slow := b.look()
+		slow := b.guard.read()
 		e.say(0, nil)
-		fast := b.look()
+		fast := b.guard.read()
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.step(dispatch.Event{Kind: dispatch.Look, Seen: fast}, nil)
-		b.step(dispatch.Event{Kind: dispatch.Look, Seen: slow}, nil)
-		want(t, "held back", b.breaker.State(), limits.Closed)
+		b.step(dispatch.Event{Kind: dispatch.Poll, Seen: fast}, nil)
+		b.step(dispatch.Event{Kind: dispatch.Poll, Seen: slow}, nil)
+		want(t, "held back", b.guard.breaker.State(), limits.Closed)
 	})
 }
 

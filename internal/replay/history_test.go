@@ -69,7 +69,7 @@ func TestCarryMessages(t *testing.T) {
 					if !strings.Contains(string(f.bodies["w/0/2"]), "tool_calls") {
 						t.Error("want the call of a tool kept")
 					}
-					want(t, "bytes held at the end", b.d.Held(), 0)
+					want(t, "bytes held at the end", b.d.Reserved(), 0)
 				})
 			})
 		}

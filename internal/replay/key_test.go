@@ -55,7 +55,7 @@ func TestKeyActsAtTheWrite(t *testing.T) {
 				defer mu.Unlock()
 				want(t, "keys", keys, sent)
 				want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Invalid: 3})
-				want(t, "the target is up", b.target.Answer().Up, true)
+				want(t, "the target is up", b.target.Health().Up, true)
 			})
 		})
 	}

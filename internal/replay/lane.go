@@ -1,13 +1,13 @@
 package replay
 
 import (
-	"bytes"
-	"context"
+	"sync"
 	"time"
 
 	"replayd/internal/dispatch"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
+	"replayd/internal/trace"
 )
 
 // A lane carries one request at a time.
@@ -19,6 +19,36 @@ type lane struct {
 	wire   *openai.Lane
 	req    measure.Request
 	next   handed // the row of req; of a free lane its last row
+	begun  bool   // writeFirst has seen its message
+}
+
+// lanes has the lanes of a runner. It starts and ends them.
+type lanes struct {
+	idle    []*lane // free ones; the one used last is last
+	started int
+	freed   *lane       // its request has just ended; set during a Step
+	launch  func(*lane) // starts the goroutine of a lane
+	running sync.WaitGroup
+}
+
+// take removes and returns a free lane: the one whose request has just ended, otherwise the one used last, whose
+// connection is youngest. nil: none.
+func (s *lanes) take() (l *lane) {
+	switch n := len(s.idle); {
+	case s.freed != nil:
+		l, s.freed = s.freed, nil
+	case n > 0:
+		l, s.idle = s.idle[n-1], s.idle[:n-1]
+	}
+	return l
+}
+
+// close ends the free lanes.
+func (s *lanes) close() {
+	for _, l := range s.idle {
+		close(l.work)
+	}
+	s.idle = nil
 }
 
 type handed struct {
@@ -28,21 +58,12 @@ type handed struct {
 
 // startLane starts one more lane, with the lock held.
 func (r *Runner) startLane() *lane {
-	l := &lane{work: make(chan struct{}, 1), phase: r.phase, whole: r.w.Whole, number: r.lanes, wire: r.w.Client.Lane()}
-	r.lanes++
-	r.launch(l)
-	return l
-}
-
-// runLane is the goroutine of a lane: it sends requests until the channel is closed.
-func (r *Runner) runLane(hard context.Context, l *lane) {
-	defer l.wire.Close()
-	for range l.work {
-		for more := true; more; {
-			r.send(hard, l)
-			more = r.finish(l)
-		}
+	l := &lane{
+		work: make(chan struct{}, 1), phase: r.phase, whole: r.w.Whole, number: r.lanes.started, wire: r.w.Client.Lane(),
 	}
+	r.lanes.started++
+	r.lanes.launch(l)
+	return l
 }
 
 // fill starts the measure.Request of the lane's next item.
@@ -51,7 +72,8 @@ func (l *lane) fill() {
 	l.req = measure.Request{
 		ID: row.ID, Loop: row.Due.Loop.Number, Row: row.Due.Number, Session: row.Due.Session, Turn: row.Due.Turn,
 		Phase: l.phase, Lane: l.number,
-		InputTokens: row.Due.InputTokens, OutputTokens: row.Due.OutputTokens, Overhead: row.Message.Cut, CountedInput: row.Message.Counted,
+		InputTokens: row.Due.InputTokens, OutputTokens: row.Due.OutputTokens,
+		Overhead: row.Message.Cut, CountedInput: row.Message.Counted,
 		Timeline: measure.Timeline{
 			Planned: row.Planned, Due: row.Due.At, Ready: row.Ready, Lane: l.next.at, Waited: row.Waited,
 			Whole: l.whole, Chunks: t.Chunks[:0], ReadDelays: t.ReadDelays[:0],
@@ -62,86 +84,26 @@ func (l *lane) fill() {
 
 // sendBack joins the router's token to the lane's next message, whenever that was built. The lock is held.
 func (r *Runner) sendBack(l *lane) {
-	if r.w.Echo != nil {
-		l.wire.SendBack(r.w.Echo, l.next.row.Token())
+	if r.echo != nil {
+		l.wire.SendBack(r.echo, l.next.row.Token())
 	}
 }
 
-// writeFirst writes the first bytes of the lane's next item if that does not block.
-func (l *lane) writeFirst() {
-	l.wire.Begin(l.next.row.Message.Body, &l.req)
+// place returns the place of a row's session among the pods of the target.
+func (r *Runner) place(row *dispatch.Row) uint64 {
+	place := r.w.Plan.Place(&row.Due)
+	if r.w.Sides == nil {
+		return place
+	}
+	return trace.OnSide(place, r.w.Candidate, uint64(max(1, r.w.Client.NumPods())))
 }
 
-// send sends the lane's next request and reads the answer to its end.
-func (r *Runner) send(hard context.Context, l *lane) {
-	row := l.next.row
-	l.wire.Do(hard, row.Message.Body, &l.req, openai.Hooks{
-		Sent:   func() { r.sent(l) },
-		Read:   func(now time.Time) { r.w.Target.reads(now); r.w.Pacer.stepOverdue(now) },
-		Again:  func() ([]byte, error) { m, _ := r.message(row, nil, nil); return m.Body, m.Err },
-		Cancel: row.Cancel, CancelAfter: r.w.Cancel.After,
-		Keep: r.w.Keep || r.w.History && row.InSession(), Count: r.w.CountOutput, Echo: r.w.Echo,
-	})
+// writeFirst writes the first bytes of the lane's next item if that does not block. A message that names another model
+// than the server has by now is left to the lane, which builds it anew.
+func (r *Runner) writeFirst(l *lane) {
+	if l.begun = !r.isStale(l.next.row); l.begun {
+		l.wire.Begin(l.next.row.Message.Body, &l.req)
+	}
 }
 
-var headEnd = []byte("\r\n\r\n")
-
-// sent releases the bytes of a lane's message after it was written or has failed. A retry builds them again.
-func (r *Runner) sent(l *lane) {
-	row := l.next.row
-	if r.w.Reuse != nil && !l.req.Timeline.Write.IsZero() {
-		if rec, err := r.whole(row); err == nil {
-			r.w.Reuse.Add(r.w.Prompt, rec, r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), rec), r.phase == measure.Profiling)
-		}
-	}
-	if r.w.Saved != nil && r.phase == measure.Profiling && !l.req.Timeline.Write.IsZero() {
-		if _, body, ok := bytes.Cut(row.Message.Body, headEnd); ok {
-			r.w.Saved(Sent{Due: &row.Due, Offset: row.Offset + row.Due.At.Sub(row.Planned), Body: body})
-		}
-	}
-	r.mu.Lock()
-	given := r.step(dispatch.Event{Kind: dispatch.Written, Row: row}, nil)
-	r.mu.Unlock()
-	r.start(given)
-}
-
-// finish reports a request that has ended and gives the lane the next row that waits. It returns false if the lane is free,
-// after which its goroutine must not touch it, or if the runner is done.
-func (r *Runner) finish(l *lane) (more bool) {
-	row, req := l.next.row, &l.req
-	r.count.Finished(req)
-	for _, o := range r.observers {
-		o.Observe(req)
-	}
-	r.w.Target.heard(req)
-
-	e := dispatch.Event{
-		Kind: dispatch.Ended, Row: row, Outcome: req.Outcome, Usage: req.Usage, Write: req.Timeline.Write, At: req.Timeline.End,
-		Token: l.wire.Echoed(), Echo: l.wire.Echo(), Replica: req.Replica, Seen: r.look(),
-	}
-	if ttft, streamed := req.TTFT(); streamed {
-		e.First = e.Write.Add(ttft)
-	}
-	if !req.TextCut {
-		e.Text = req.Text
-	}
-	var room [4]*lane // on the stack unless there are more
-	r.mu.Lock()
-	r.freed = l
-	given := r.step(e, room[:0])
-	more = r.freed == nil
-	r.freed = nil
-	switch {
-	case more:
-		given = given[1:] // the lane itself, which got the first row
-	case r.over:
-		close(l.work) // end closes those of free lanes
-	default:
-		r.idle = append(r.idle, l)
-	}
-	r.count.Routed(row.Moved(), row.Echo())
-	r.wakeOthers()
-	r.mu.Unlock()
-	r.start(given)
-	return more
-}
+func (r *Runner) isStale(row *dispatch.Row) bool { return row.Message.Form != r.w.Client.Form() }

@@ -4,46 +4,78 @@ import (
 	"slices"
 
 	"replayd/internal/dispatch"
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
-// limit applies the length limits to a row. It returns false if the row is filtered out.
+// OverLimit is the treatment of a row that is longer than MaxInput, MaxOutput or MaxContext.
+type OverLimit string
+
+// Treatments of rows over the length limits.
+const (
+	Filter OverLimit = "filter" // the row is not part of the replay
+	Clip   OverLimit = "clip"   // the row is cut to the limit; over MaxContext its input, unless the output alone exceeds the limit
+	Send   OverLimit = "send"   // the row is sent unchanged
+)
+
+// LengthLimits bound the rows that are sent, in tokens, with the keys of a trace; 0 is no limit.
+type LengthLimits struct {
+	MaxInput   int       `koanf:"max_input"`
+	MaxOutput  int       `koanf:"max_output"`
+	MaxContext int       `koanf:"max_context"` // of input and output together
+	OverLimit  OverLimit `koanf:"over_limit"`
+}
+
+// Check returns the faults of the limits.
+func (l *LengthLimits) Check() (f fault.List) {
+	f.AtLeast("max_input", l.MaxInput, 0)
+	f.AtLeast("max_output", l.MaxOutput, 0)
+	f.AtLeast("max_context", l.MaxContext, 0)
+	f.OneOf("over_limit", string(l.OverLimit), string(Filter), string(Clip), string(Send))
+	return f
+}
+
+// limit applies the limits to a row. It returns false if the row is filtered out.
 //
-// The length of a row's own text is the result of CountInput, or 0 without CountInput. Such a text is never truncated: if
+// The length of a row's own text is the result of count, or 0 without count. Such a text is never truncated: if
 // clipping the answer is not enough, the row is filtered out.
-func (f *feed) limit(row *dispatch.Row) bool {
-	w, rec := &f.r.w, &row.Due.Record
-	if w.MaxInput == 0 && w.MaxOutput == 0 && w.MaxContext == 0 || w.OverLimit == Send {
+func (l *LengthLimits) limit(row *dispatch.Row, count func(text []byte) (int, error)) bool {
+	rec := &row.Due.Record
+	if l.MaxInput == 0 && l.MaxOutput == 0 && l.MaxContext == 0 || l.OverLimit == Send {
 		return true
 	}
 	own := rec.InputTokens == 0
 	input, output := rec.InputTokens, rec.OutputTokens
-	if own && w.CountInput != nil {
-		row.Message.Counted = countInput(rec, rec.Messages, w.CountInput)
-		input = row.Message.Counted
+	if own && count != nil {
+		counted, err := countInput(rec, rec.Messages, count)
+		if err != nil {
+			return true // its message has the error too, and is dropped with it
+		}
+		row.Message.Counted, input = counted, counted
 	}
-	long := w.MaxInput > 0 && input > w.MaxInput || w.MaxOutput > 0 && output > w.MaxOutput || w.MaxContext > 0 && input+output > w.MaxContext
-	if !long || w.OverLimit == Filter {
+	over := func(n, limit int) bool { return limit > 0 && n > limit }
+	long := over(input, l.MaxInput) || over(output, l.MaxOutput) || over(input+output, l.MaxContext)
+	if !long || l.OverLimit == Filter {
 		return !long
 	}
-	if w.MaxOutput > 0 {
-		output = min(output, w.MaxOutput)
+	if l.MaxOutput > 0 {
+		output = min(output, l.MaxOutput)
 	}
 	most := input
-	if w.MaxInput > 0 {
-		most = min(most, w.MaxInput)
+	if l.MaxInput > 0 {
+		most = min(most, l.MaxInput)
 	}
-	if w.MaxContext > 0 && !own {
-		most = min(most, max(1, w.MaxContext-max(1, output)))
+	if l.MaxContext > 0 && !own {
+		most = min(most, max(1, l.MaxContext-max(1, output)))
 	}
 	if own && most < input {
 		return false
 	}
-	if w.MaxContext > 0 {
-		if most >= w.MaxContext {
+	if l.MaxContext > 0 {
+		if most >= l.MaxContext {
 			return false
 		}
-		output = min(output, w.MaxContext-most)
+		output = min(output, l.MaxContext-most)
 	}
 	row.Clipped = true
 	rec.OutputTokens = output

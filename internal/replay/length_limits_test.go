@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,37 +16,121 @@ import (
 	"replayd/internal/trace"
 )
 
-func countWords(text []byte) int { return len(bytes.Fields(text)) }
+func countWords(text []byte) (int, error) { return len(bytes.Fields(text)), nil }
 
 func TestLimits(t *testing.T) {
 	type lengths struct{ input, output int }
 	text := strings.Repeat("word ", 8)
 	for name, c := range map[string]struct {
-		w    Workload
-		row  trace.Record
-		want lengths
-		ok   bool
-		cut  bool
+		limits LengthLimits
+		count  func([]byte) (int, error)
+		row    trace.Record
+		want   lengths
+		ok     bool
+		cut    bool
 	}{
-		"no limit":              {Workload{OverLimit: Filter}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{9, 9}, true, false},
-		"at the limit":          {Workload{OverLimit: Filter, MaxContext: 18}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{9, 9}, true, false},
-		"over it":               {Workload{OverLimit: Filter, MaxContext: 17}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{9, 9}, false, false},
-		"sent all the same":     {Workload{OverLimit: Send, MaxContext: 17, MaxInput: 1, MaxOutput: 1}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{9, 9}, true, false},
-		"clipped":               {Workload{OverLimit: Clip, MaxContext: 15}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{6, 9}, true, true},
-		"no answer that long":   {Workload{OverLimit: Clip, MaxContext: 5}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{1, 4}, true, true},
-		"any length of answer":  {Workload{OverLimit: Clip, MaxContext: 5}, trace.Record{InputTokens: 9}, lengths{4, 0}, true, true},
-		"room for nothing":      {Workload{OverLimit: Clip, MaxContext: 1}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{9, 9}, false, false},
-		"each side first":       {Workload{OverLimit: Clip, MaxContext: 9, MaxInput: 6, MaxOutput: 5}, trace.Record{InputTokens: 9, OutputTokens: 9}, lengths{4, 5}, true, true},
-		"text of unknown size":  {Workload{OverLimit: Filter, MaxContext: 5}, trace.Record{Text: text}, lengths{0, 0}, true, false},
-		"text over it":          {Workload{OverLimit: Filter, MaxContext: 7, CountInput: countWords}, trace.Record{Text: text}, lengths{0, 0}, false, false},
-		"text is not clipped":   {Workload{OverLimit: Clip, MaxInput: 7, CountInput: countWords}, trace.Record{Text: text}, lengths{0, 0}, false, false},
-		"but its answer":        {Workload{OverLimit: Clip, MaxContext: 10, CountInput: countWords}, trace.Record{Text: text, OutputTokens: 5}, lengths{0, 2}, true, true},
-		"text without any room": {Workload{OverLimit: Clip, MaxContext: 8, CountInput: countWords}, trace.Record{Text: text, OutputTokens: 5}, lengths{0, 5}, false, false},
+		"no limit": {
+			LengthLimits{OverLimit: Filter},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{9, 9},
+			true, false,
+		},
+		"at the limit": {
+			LengthLimits{OverLimit: Filter, MaxContext: 18},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{9, 9},
+			true, false,
+		},
+		"over it": {
+			LengthLimits{OverLimit: Filter, MaxContext: 17},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{9, 9},
+			false, false,
+		},
+		"sent all the same": {
+			LengthLimits{OverLimit: Send, MaxContext: 17, MaxInput: 1, MaxOutput: 1},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{9, 9},
+			true, false,
+		},
+		"clipped": {
+			LengthLimits{OverLimit: Clip, MaxContext: 15},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{6, 9},
+			true, true,
+		},
+		"no answer that long": {
+			LengthLimits{OverLimit: Clip, MaxContext: 5},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{1, 4},
+			true, true,
+		},
+		"any length of answer": {
+			LengthLimits{OverLimit: Clip, MaxContext: 5},
+			nil,
+			trace.Record{InputTokens: 9},
+			lengths{4, 0},
+			true, true,
+		},
+		"room for nothing": {
+			LengthLimits{OverLimit: Clip, MaxContext: 1},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{9, 9},
+			false, false,
+		},
+		"each side first": {
+			LengthLimits{OverLimit: Clip, MaxContext: 9, MaxInput: 6, MaxOutput: 5},
+			nil,
+			trace.Record{InputTokens: 9, OutputTokens: 9},
+			lengths{4, 5},
+			true, true,
+		},
+		"text of unknown size": {
+			LengthLimits{OverLimit: Filter, MaxContext: 5},
+			nil,
+			trace.Record{Text: text},
+			lengths{0, 0},
+			true, false,
+		},
+		"text over it": {
+			LengthLimits{OverLimit: Filter, MaxContext: 7},
+			countWords,
+			trace.Record{Text: text},
+			lengths{0, 0},
+			false, false,
+		},
+		"text is not clipped": {
+			LengthLimits{OverLimit: Clip, MaxInput: 7},
+			countWords,
+			trace.Record{Text: text},
+			lengths{0, 0},
+			false, false,
+		},
+		"but its answer": {
+			LengthLimits{OverLimit: Clip, MaxContext: 10},
+			countWords,
+			trace.Record{Text: text, OutputTokens: 5},
+			lengths{0, 2},
+			true, true,
+		},
+		"text without any room": {
+			LengthLimits{OverLimit: Clip, MaxContext: 8},
+			countWords,
+			trace.Record{Text: text, OutputTokens: 5},
+			lengths{0, 5},
+			false, false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &Runner{w: c.w}
 			row := &dispatch.Row{Due: schedule.Due{Record: c.row}}
-			want(t, "goes", (&feed{r: r}).limit(row), c.ok)
+			want(t, "goes", c.limits.limit(row, c.count), c.ok)
 			want(t, "lengths", lengths{row.Due.InputTokens, row.Due.OutputTokens}, c.want)
 			want(t, "clipped", row.Clipped, c.cut)
 		})
@@ -92,7 +177,9 @@ func TestEveryRowIsFiltered(t *testing.T) {
 			b := newBench(t, rows(n), closedLoop, f, func(w *Workload) { w.MaxInput = 3 })
 			go func() { _ = b.target.Run(t.Context()) }()
 			err := b.Run(t.Context(), t.Context())
-			if want := fmt.Sprintf("workload w: %d rows one after the other are over the length limits", told); err == nil || err.Error() != want {
+			want := fmt.Sprintf("workload w: %d rows one after the other are over the length limits "+
+				"or ask for several choices", told)
+			if err == nil || err.Error() != want {
 				t.Errorf("want %q, got %v", want, err)
 			}
 			b.client.Close()
@@ -119,7 +206,13 @@ func TestCountInput(t *testing.T) {
 		"to be made up":    {trace.Record{InputTokens: 5}, 0},
 		"an empty message": {trace.Record{Messages: raw(`[{"content":""}]`)}, 0},
 	} {
-		want(t, name, countInput(&c.row, c.row.Messages, countWords), c.want)
+		got, err := countInput(&c.row, c.row.Messages, countWords)
+		want(t, name, got, c.want)
+		want(t, name, err, nil)
+		refused := func([]byte) (int, error) { return 0, io.ErrShortBuffer }
+		if _, err := countInput(&c.row, c.row.Messages, refused); (err != nil) != (c.want > 0) {
+			t.Errorf("%s: texts that cannot be counted: got %v", name, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
+	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 	"replayd/internal/token"
@@ -53,7 +54,10 @@ func newLife(t *testing.T, seed uint64) *life {
 	l.closed = l.one(2)
 	l.endless = l.one(3)
 	l.rows = l.someRows()
-	l.options = schedule.Options{Mode: schedule.Once, Speed: 1, Arrival: schedule.Exact}
+	l.options = schedule.Options{
+		Pattern: schedule.Pattern{Speed: 1, Arrival: schedule.Exact},
+		Repeat:  schedule.Repeat{Mode: schedule.Once},
+	}
 	if l.endless {
 		l.options.Mode, l.options.Align = schedule.Loops, schedule.Start
 	}
@@ -69,6 +73,9 @@ func newLife(t *testing.T, seed uint64) *life {
 	}
 	if l.one(4) {
 		l.engine.failing = 0.25
+	}
+	if seed%3 == 2 {
+		l.joinRows(rand.New(rand.NewPCG(seed, 78)))
 	}
 	l.epoch = time.Now().Add(l.upTo(2000))
 	l.common = l.someOptions()
@@ -102,11 +109,34 @@ func (l *life) someRows() []trace.Record {
 	return rows
 }
 
+// joinRows makes graphs of the sessions. A row names any earlier rows as its parents, those of other sessions and rows that are not there
+// among them, or comes after the row before it.
+func (l *life) joinRows(rnd *rand.Rand) {
+	l.graphs = true
+	dense := 1 + rnd.IntN(8)
+	for i := range l.rows {
+		row := &l.rows[i]
+		if row.Session == "" || rnd.IntN(8) == 0 {
+			continue
+		}
+		row.After, row.Delay = []trace.Edge{}, 0
+		for range rnd.IntN(1 + dense) {
+			wait := time.Duration(rnd.IntN(3)/2*rnd.IntN(300)) * ms
+			row.After = append(row.After, trace.Edge{Row: max(-1, i-1-rnd.IntN(20)), Wait: wait})
+		}
+		row.Floating = rnd.IntN(2) == 0
+
+		if len(row.After) > 0 && rnd.IntN(4) == 0 {
+			row.Since = time.Duration(rnd.IntN(500)) * ms
+		}
+	}
+}
+
 func (l *life) someOptions() func(*replay.Workload) {
 	carry, hold, whole, limit, drop := l.one(3), l.one(2), l.one(4), l.one(2), l.one(4)
 	over := []replay.OverLimit{replay.Filter, replay.Clip}[l.rnd.IntN(2)]
 	wait := l.upTo(2000) * time.Duration(l.rnd.IntN(3))
-	ahead := []int{1, 4000, 8 << 20}[l.rnd.IntN(3)]
+	ahead := []scalar.Bytes{1, 4000, 8 << 20}[l.rnd.IntN(3)]
 	guard := limits.Guard{ResumeAfter: l.upTo(3000)}
 	switch l.rnd.IntN(6) {
 	case 0, 1, 2:
@@ -117,7 +147,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 		guard.Waiting, guard.KVCacheUsage = 10, 0.9
 	}
 	if l.one(3) {
-		guard.Blind = limits.BlindGo
+		guard.OnMissingMetrics = limits.BlindGo
 	}
 	var budget limits.Budget
 	if l.one(5) {
@@ -128,7 +158,7 @@ func (l *life) someOptions() func(*replay.Workload) {
 		cancel = replay.Cancel{Ratio: 0.3, After: l.upTo(300)}
 	}
 	return func(w *replay.Workload) {
-		w.History, w.Hold, w.Whole, w.OverLimit, w.MaxWait, w.Ahead = carry, hold, whole, over, wait, ahead
+		w.History, w.Hold, w.Whole, w.OverLimit, w.MaxWait, w.Prebuild.Bytes = carry, hold, whole, over, wait, ahead
 		w.Guard, w.Budget, w.Cancel = guard, budget, cancel
 		if drop {
 			w.Overload = replay.Drop
@@ -173,9 +203,11 @@ func (l *life) next() *lived {
 		l.Fatal(err)
 	}
 	client, err := openai.New(openai.Target{
-		Name: "t", URL: "http://engine", API: openai.Completions, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
-		Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
-		Dial:     l.engine.dial, UserAgent: "replayd/test",
+		Options: openai.Options{
+			URL: "http://engine", API: openai.Completions, Output: openai.OutputExact, HTTP: config.DefaultHTTPClientConfig,
+			Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
+		},
+		Name: "t", Dial: l.engine.dial, UserAgent: "replayd/test",
 	})
 	if err != nil {
 		l.Fatal(err)
@@ -189,17 +221,22 @@ func (l *life) next() *lived {
 		finished: map[string]report{}, dropped: map[measure.DropReason]int{},
 	}
 	log := slog.New(slog.DiscardHandler)
-	r.target = replay.NewTarget(&openai.Probe{Client: client, Named: func(string) {}, Log: log})
+	r.target = replay.NewTarget(replay.TargetOptions{Client: client, Named: func(string) {}, Log: log})
 	w := replay.Workload{
-		Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop, Client: client, Target: r.target, Log: log,
-		Count:     metrics.NewMeter(r.registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{}),
-		Observers: []replay.Observer{r}, Sleeper: replay.NewTimers(), Drain: 30 * time.Second, Epoch: l.epoch,
-		Dropped: func(why measure.DropReason, n int) {
+		Traffic: replay.Traffic{
+			Name: "w", Plan: plan, Prompt: prompts, Salt: synth.SaltLoop,
+			Sending: replay.Sending{Lanes: r.lanes, Overload: replay.Wait},
+		},
+		Hooks: replay.Hooks{Observers: []replay.Observer{r}, Dropped: func(why measure.DropReason, n int) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.dropped[why] += n
+		}},
+		Handover: replay.Handover{Epoch: l.epoch},
+		Environment: replay.Environment{
+			Client: client, Target: r.target, Log: log, Pacer: replay.NewPacer(replay.NewTimers()), Drain: 30 * time.Second,
+			Count: metrics.NewMeter(r.registry).Workload(metrics.Labels{Workload: "w", Target: "t"}, metrics.WorkloadOptions{}),
 		},
-		Lanes: r.lanes, Overload: replay.Wait,
 	}
 	l.common(&w)
 	w.Waiting = l.waiting
@@ -207,9 +244,9 @@ func (l *life) next() *lived {
 		w.After, w.Begin = l.runners[n-1].Runner, l.begins[n]
 	} else if l.one(5) {
 		l.warmup = 1 + l.rnd.IntN(5)
-		w.Warmup, w.Warmed = l.warmup, []replay.Observer{warmed{r}}
+		w.Warmup.Requests, w.Warmed = l.warmup, []replay.Observer{warmed{r}}
 	}
-	r.Runner = replay.New(w)
+	r.Runner, r.pacer = replay.New(w), w.Pacer
 	return r
 }
 

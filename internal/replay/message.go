@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"time"
+	"fmt"
 
 	"replayd/internal/dispatch"
 	"replayd/internal/openai"
@@ -9,31 +9,10 @@ import (
 	"replayd/internal/trace"
 )
 
-// RequestFields are fields that distinguish a workload's requests from those of the server's users. The zero value sets
-// none.
-type RequestFields struct {
-	openai.RequestFields            // CacheSalt and Session are ignored: each request has its own
-	Salt                 synth.Salt // which loops share a cache_salt; "" and SaltNone: no cache_salt
-	Seed                 uint64     // of the ids of sessions
-}
-
-// at returns the fields of a row's request in a pass of a loop.
-func (m *RequestFields) at(workload string, loopStart time.Time, pass int64, r *trace.Record) openai.RequestFields {
-	fields := m.RequestFields
-	fields.CacheSalt = ""
-	if m.Salt != "" {
-		fields.CacheSalt = m.Salt.Text(workload, loopStart, pass, r)
-	}
-	if m.NamesSession() {
-		fields.Session = synth.SessionID(workload, m.Seed, loopStart, pass, r)
-	}
-	return fields
-}
-
 // message builds a row's HTTP message in buf. It only reads fields that no longer change, so that a lane can build the
 // message again for a retry. scratch is a buffer for the prompt; it is returned for reuse.
 func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Message, prompt []byte) {
-	prompt, m.Counted = scratch[:0], row.Message.Counted
+	prompt, m.Counted, m.Form = scratch[:0], row.Message.Counted, r.w.Client.Form()
 	rec, err := r.whole(row)
 	if err != nil {
 		m.Err = err
@@ -55,7 +34,14 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 		b.Prompt = []byte(rec.Text)
 	}
 	if rec.InputTokens == 0 && m.Counted == 0 && r.w.CountInput != nil {
-		m.Counted = countInput(rec, b.Messages, r.w.CountInput)
+		if m.Counted, m.Err = countInput(rec, b.Messages, r.w.CountInput); m.Err != nil {
+			m.Err = fmt.Errorf("row %d, line %d: its text cannot be counted: %w", rec.Number, rec.Line, m.Err)
+			return m, prompt
+		}
+	}
+	if rec.InputTokens > 0 && len(prompt) == 0 {
+		m.Err = fmt.Errorf("row %d, line %d: want a text of %d tokens, got none: the tokenizer cannot count the dataset's", rec.Number, rec.Line, rec.InputTokens)
+		return m, prompt
 	}
 	m.Body, m.Err = r.w.Client.AppendRequest(buf[:0], b)
 	return m, prompt
@@ -74,7 +60,7 @@ func (r *Runner) whole(row *dispatch.Row) (*trace.Record, error) {
 func (r *Runner) synthesize(row *dispatch.Row, rec *trace.Record, scratch []byte, b *openai.Body) (prompt []byte, tokens int) {
 	overhead := 0
 	if r.w.Calibrate {
-		overhead = r.w.Target.overhead()
+		overhead = int(r.w.Target.tokens.Load())
 	}
 	salt := r.w.Salt.At(r.w.saltName(), row.Loop().Salt, row.Due.Passes(), rec)
 	switch answers := align(rec.Parts, row.Answers); {

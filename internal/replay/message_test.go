@@ -77,7 +77,7 @@ func TestCalibration(t *testing.T) {
 		f.prompt.Store(6) // the probe is one word, so the template adds 5 tokens
 		b := newBench(t, source(trace.Record{InputTokens: 100}, trace.Record{InputTokens: 3}), once, f, func(w *Workload) {
 			w.Calibrate = true
-			w.Target = NewTarget(&openai.Probe{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
+			w.Target = NewTarget(TargetOptions{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
 		})
 		b.target = b.w.Target
 		b.run(t, t.Context(), t.Context())
@@ -101,7 +101,7 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 		f.prompt.Store(6)
 		b := newBench(t, every(60, time.Second), once, f, func(w *Workload) {
 			w.Calibrate = true
-			w.Target = NewTarget(&openai.Probe{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
+			w.Target = NewTarget(TargetOptions{Client: w.Client, Template: true, Named: func(string) {}, Log: w.Log})
 		})
 		b.target = b.w.Target
 		time.AfterFunc(20*time.Second, func() { f.refuse.Store(true); f.cutAll() })
@@ -110,7 +110,7 @@ func TestProbedAgainAfterARestart(t *testing.T) {
 		last := b.kept.all[len(b.kept.all)-1]
 		want(t, "tokens taken off in the end", last.Overhead, 3) // of 4 tokens; the new template adds 10
 		want(t, "tokens taken off at first", b.kept.all[0].Overhead, 3)
-		want(t, "overhead known", b.target.overhead(), 10)
+		want(t, "overhead known", int(b.target.tokens.Load()), 10)
 	})
 }
 
@@ -120,7 +120,7 @@ func TestProbesBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
 		b := newBench(t, every(1, time.Second), once, f, nil)
-		target := NewTarget(&openai.Probe{Client: b.client, Template: true, Named: func(string) {}, Log: b.w.Log})
+		target := NewTarget(TargetOptions{Client: b.client, Template: true, Named: func(string) {}, Log: b.w.Log})
 		begin := time.Now()
 		var probes []int // seconds
 		f.asked = func(id string) {
@@ -132,20 +132,20 @@ func TestProbesBackOff(t *testing.T) {
 		time.AfterFunc(3*time.Minute, func() { f.refuse.Store(true); f.cutAll() }) // model list requests every 5 s
 		time.AfterFunc(4*time.Minute, func() { f.refuse.Store(false) })
 		time.AfterFunc(5*time.Minute+time.Second/2, func() { // the next regular probe covers this outage
-			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
-			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+			target.ended(&measure.Request{Outcome: measure.ConnectFailed})
+			target.ended(&measure.Request{Outcome: measure.HTTP5xx})
 		})
-		time.AfterFunc(320*time.Second, func() { target.heard(&measure.Request{Outcome: measure.OK}) }) // triggers a probe
+		time.AfterFunc(320*time.Second, func() { target.ended(&measure.Request{Outcome: measure.OK}) }) // triggers a probe
 		time.AfterFunc(6*time.Minute, func() { f.prompt.Store(6) })
 		time.AfterFunc(7*time.Minute, func() {
 			for range 98 {
-				target.heard(&measure.Request{Outcome: measure.ConnectFailed})
-				target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+				target.ended(&measure.Request{Outcome: measure.ConnectFailed})
+				target.ended(&measure.Request{Outcome: measure.HTTP5xx})
 				<-time.After(100 * time.Millisecond)
 			}
 			f.prompt.Store(0)
-			target.heard(&measure.Request{Outcome: measure.ConnectFailed})
-			target.heard(&measure.Request{Outcome: measure.HTTP5xx})
+			target.ended(&measure.Request{Outcome: measure.ConnectFailed})
+			target.ended(&measure.Request{Outcome: measure.HTTP5xx})
 		})
 		time.AfterFunc(8*time.Minute, end)
 		if err := target.Run(ctx); err != nil {
@@ -178,7 +178,7 @@ func TestRetryBuildsTheMessageAgain(t *testing.T) {
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 3})
 		want(t, "retries", b.counter(t, "replayd_retries_total", ""), 2.0)
-		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "bytes held at the end", b.d.Reserved(), 0)
 	})
 }
 
@@ -195,7 +195,7 @@ func TestMessageThatCannotBeBuilt(t *testing.T) {
 		if !strings.Contains(log.String(), "id=w/0/0") || !strings.Contains(log.String(), "messages: want api chat") {
 			t.Errorf("log: %s", log)
 		}
-		want(t, "the target is up", b.target.Answer().Up, true)
+		want(t, "the target is up", b.target.Health().Up, true)
 	})
 }
 
@@ -242,19 +242,23 @@ func TestSessionsInASmallBudget(t *testing.T) {
 		for i := range 20 {
 			rows = append(rows, trace.Record{Offset: time.Duration(i+1) * 100 * time.Millisecond, InputTokens: 1000})
 		}
-		b := newBench(t, source(rows...), once, &fake{ttft: time.Second}, func(w *Workload) { w.Ahead = 40_000; w.Lanes = 40 })
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Second}, func(w *Workload) { w.Prebuild.Bytes = 40_000; w.Lanes = 40 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 70})
 		for _, r := range b.kept.all {
 			want(t, r.ID+" lateness", r.Lateness(), time.Duration(0))
 		}
-		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "bytes held at the end", b.d.Reserved(), 0)
 	})
 }
 
 func TestLoopsOfPhaseStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, every(3, 10*time.Second), schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: 30 * time.Second}, &fake{}, nil)
+		b := newBench(t, every(3, 10*time.Second),
+			schedule.Options{Repeat: schedule.Repeat{
+				Mode: schedule.Loops, Align: schedule.Start,
+				Every: 30 * time.Second,
+			}}, &fake{}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(lead+time.Minute+5*time.Second, func() {
 			position, skew := b.gauges()
@@ -286,14 +290,22 @@ func TestOnTheRealClock(t *testing.T) {
 		}
 	})
 	b := newBench(t, every(5, time.Millisecond), once, f, func(w *Workload) {
-		w.Sleeper = nil
+		exact, err := NewSleeper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Pacer.sleeper = exact
 		w.Client, err = openai.New(openai.Target{
-			Name: "t", URL: l.Addr().String(), API: openai.Completions, Output: openai.OutputFree, HTTP: config.DefaultHTTPClientConfig,
+			Options: openai.Options{
+				URL: l.Addr().String(), API: openai.Completions, Output: openai.OutputFree,
+				HTTP: config.DefaultHTTPClientConfig,
+			},
+			Name: "t",
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Target = NewTarget(&openai.Probe{Client: w.Client, Named: func(string) {}, Log: w.Log})
+		w.Target = NewTarget(TargetOptions{Client: w.Client, Named: func(string) {}, Log: w.Log})
 	})
 	b.client, b.target = b.w.Client, b.w.Target
 	t.Cleanup(func() { _ = l.Close() })

@@ -17,22 +17,19 @@ type Lost struct {
 	More bool          // Next exists
 }
 
-// errUnread marks an error of reading rows.
-var errUnread = errors.New("rows cannot be read")
-
+// unread is an error of reading rows.
 type unread struct{ error }
 
-func (u unread) Is(err error) bool { return err == errUnread }
-func (u unread) Unwrap() error     { return u.error }
+func (u unread) Unwrap() error { return u.error }
 
 // unread returns an error of reading rows.
 func (f *feed) unread(err error) error {
 	return unread{fmt.Errorf("workload %s: %w", f.r.w.Name, err)}
 }
 
-// tellLost reports that the feed ends in a loop of which it may have read rows.
-func (f *feed) tellLost(lp *reading, err error) {
-	if f.r.w.Lost == nil || !errors.Is(err, errUnread) {
+// reportLost reports that the feed ends in a loop of which it may have read rows.
+func (f *feed) reportLost(lp *reading, err error) {
+	if _, reading := errors.AsType[unread](err); f.r.w.Lost == nil || !reading {
 		return
 	}
 	lost := Lost{Err: err, Next: lp.Loop.Loop, More: true}
@@ -40,30 +37,30 @@ func (f *feed) tellLost(lp *reading, err error) {
 	case f.r.phase == measure.Warmup:
 		lost.Next = schedule.Loop{}
 	case lp.rows > 0:
-		lost.Next, lost.More = f.after(lp, readClock(f.r.w.Wall).Wall)
+		lost.Next, lost.More = f.after(lp, f.r.w.clock().Wall)
 	}
 	f.r.w.Lost(lost)
 }
 
-// name waits until the name of the model is known. held reports whether it had to wait.
-func (f *feed) name(ctx context.Context) (held bool, err error) {
+// name waits until the name of the model is known. waited reports whether it had to.
+func (f *feed) name(ctx context.Context) (waited bool, err error) {
 	why := f.r.w.Target.nameless()
 	if why == nil {
 		return false, nil
 	}
-	f.tellHeld(why)
+	f.reportNoRows(why)
 	select {
-	case <-f.r.w.Target.chosen:
-		f.tellHeld(nil)
+	case <-f.r.w.Target.modelKnown:
+		f.reportNoRows(nil)
 		return true, nil
 	case <-ctx.Done():
 		return true, ctx.Err()
 	}
 }
 
-func (f *feed) tellHeld(why error) {
-	if f.r.w.Held != nil {
-		f.r.w.Held(why)
+func (f *feed) reportNoRows(why error) {
+	if f.r.w.NoRows != nil {
+		f.r.w.NoRows(why)
 	}
 }
 
@@ -75,13 +72,13 @@ func (f *feed) nameRow(ctx context.Context) error {
 		return nil
 	}
 	if !f.r.closed {
-		f.r.tell(dispatch.Event{Kind: dispatch.LetGo})
+		f.r.deliver(dispatch.Event{Kind: dispatch.LetGo})
 	}
 	if _, err := f.name(ctx); err != nil {
 		return err
 	}
 	if !f.r.closed {
-		return errAstray
+		return errOffPlan
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"container/heap"
 	"context"
 	"runtime"
 	"sync"
@@ -10,15 +9,15 @@ import (
 )
 
 // A Pacer runs the steps of all runners of a process at their instants, on one goroutine; with NewSleeper on one locked thread. It never
-// waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps do not log; writeLog
-// does.
+// waits for a runner: if the runner's lock is taken, the goroutine that holds it runs the step on Unlock. Steps do not
+// log; a journal does.
 type Pacer struct {
 	sleeper Sleeper
 	made    time.Time
 	overdue atomic.Int64 // when a lane may run the next step instead of the pacer, in ns since made; 0: never
 
 	mu     sync.Mutex
-	alarms alarms    // the alarms that are set, the earliest first
+	alarms []*alarm  // the alarms that are set, the earliest first
 	asleep bool      // the pacer sleeps or is about to
 	until  time.Time // end of the sleep; zero: until the pacer is woken
 }
@@ -82,7 +81,8 @@ func (p *Pacer) pop(now time.Time) *alarm {
 	if len(p.alarms) == 0 || p.alarms[0].at.After(now) {
 		return nil
 	}
-	a := heap.Pop(&p.alarms).(*alarm)
+	a := p.alarms[0]
+	a.move(time.Time{})
 	p.expect()
 	return a
 }

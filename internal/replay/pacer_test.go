@@ -37,7 +37,7 @@ func TestPacerOfABlockedRunner(t *testing.T) {
 				p, end := paced(NewTimers())
 				defer end()
 				clock := &wallClock{}
-				shares := func(w *Workload) { w.Pacer, w.Sleeper, w.Drain = p, nil, 10*time.Minute }
+				shares := func(w *Workload) { w.Pacer, w.Drain = p, 10*time.Minute }
 				a := newBench(t, every(400, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(w *Workload) {
 					shares(w)
 					w.Wall = clock.now

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"container/heap"
+	"hash/maphash"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,9 +15,8 @@ type alarm struct {
 	step  func() (done bool) // never blocks, and unlocks by release; false: the lock is taken
 	side  side               // of a comparison
 
-	at    time.Time // zero: not set. The pacer's lock guards this field and the next two
-	place int       // index among the pacer's alarms while it is set
-	left  bool
+	at   time.Time // zero: not set. The pacer's lock guards this field and the next
+	left bool
 
 	listed atomic.Bool  // in the list of steps to run at the next unlock
 	after  *alarm       // the next in that list
@@ -29,8 +28,8 @@ func (p *Pacer) join(g *runnerLock, of side, step func() (done bool)) *alarm {
 	return &alarm{pacer: p, lock: g, side: of, step: step}
 }
 
-// set moves the step to an instant; zero: there is no step. The runner's lock is held, so that instants do not overtake each other. A nil
-// alarm ignores it.
+// set moves the step to an instant; zero: there is no step. The runner's lock is held, so that instants do not overtake
+// each other. A nil alarm ignores it.
 func (a *alarm) set(at time.Time) {
 	if a == nil {
 		return
@@ -49,18 +48,21 @@ func (a *alarm) set(at time.Time) {
 	}
 }
 
-// move moves the alarm to its new index. The pacer's lock is held.
+// move moves the alarm to its place among those that are set; zero: to none. The pacer's lock is held.
 func (a *alarm) move(at time.Time) {
-	was := a.at
-	a.at = at
-	switch {
-	case was.IsZero() && at.IsZero():
-	case was.IsZero():
-		heap.Push(&a.pacer.alarms, a)
-	case at.IsZero():
-		heap.Remove(&a.pacer.alarms, a.place)
-	default:
-		heap.Fix(&a.pacer.alarms, a.place)
+	p := a.pacer
+	if !a.at.IsZero() {
+		i := slices.Index(p.alarms, a)
+		p.alarms = slices.Delete(p.alarms, i, i+1)
+	}
+	if a.at = at; !at.IsZero() {
+		i, _ := slices.BinarySearchFunc(p.alarms, a, func(b, a *alarm) int {
+			if a.leads(b) {
+				return 1
+			}
+			return -1
+		})
+		p.alarms = slices.Insert(p.alarms, i, a)
 	}
 }
 
@@ -77,13 +79,14 @@ func (a *alarm) want() {
 	}
 }
 
-// enter takes the lock for the step. It returns false if the lock is taken; then its holder runs the step before it unlocks.
+// enter takes the lock for the step. It returns false if the lock is taken; then its holder runs the step before it
+// unlocks.
 func (a *alarm) enter() bool {
-	if a.lock.mu.TryLock() {
+	if a.lock.tryLock() {
 		return true
 	}
 	a.want()
-	return a.lock.mu.TryLock() // its holder may have looked before that
+	return a.lock.tryLock() // its holder may have looked before that
 }
 
 // ring runs the step now, or leaves it to the holder of the lock. It does not wait.
@@ -113,27 +116,22 @@ func (a *alarm) leave() {
 	p.expect()
 }
 
-// alarms is a heap, the earliest first.
-type alarms []*alarm
+// sameInstant is the distance within which the alarms of two sides are those of one row. Each side reads the clocks for
+// itself.
+const sameInstant = 4 * time.Microsecond
 
-func (h alarms) Len() int           { return len(h) }
-func (h alarms) Less(i, j int) bool { return h[i].leads(h[j]) }
-func (h alarms) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].place, h[j].place = i, j
-}
+var orderSeed = maphash.MakeSeed()
 
-// Push and Pop are heap.Interface's.
-func (h *alarms) Push(x any) {
-	a := x.(*alarm)
-	a.place = len(*h)
-	*h = append(*h, a)
-}
-
-func (h *alarms) Pop() any {
-	last := len(*h) - 1
-	a := (*h)[last]
-	a.at = time.Time{}
-	*h = slices.Delete(*h, last, last+1)
-	return a
+// leads says whether alarm a goes before alarm b. At one instant the two sides of a comparison take turns: a hash of
+// the instant decides which one is written first. A side that always came first would have an advantage.
+func (a *alarm) leads(b *alarm) bool {
+	if a.side == alone || b.side == alone || a.side == b.side {
+		return a.at.Before(b.at)
+	}
+	ticks, others := a.at.Sub(a.pacer.made)/sameInstant, b.at.Sub(b.pacer.made)/sameInstant
+	if ticks != others {
+		return ticks < others
+	}
+	candidateFirst := maphash.Comparable(orderSeed, int64(ticks))&1 == 1
+	return (a.side == candidate) == candidateFirst
 }

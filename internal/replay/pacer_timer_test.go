@@ -15,13 +15,27 @@ import (
 // paced starts a pacer, which runs until end is called.
 func paced(s Sleeper) (p *Pacer, end func()) {
 	p = NewPacer(s)
+	return p, running(p)
+}
+
+// running runs a pacer until end is called.
+func running(p *Pacer) (end func()) {
 	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { p.Run(ctx) })
-	return p, func() {
+	var over sync.WaitGroup
+	over.Go(func() { p.Run(ctx) })
+	return func() {
 		stop()
-		running.Wait()
+		over.Wait()
 	}
+}
+
+// Run runs the bench's own pacer, too.
+func (b *bench) Run(ctx, hard context.Context) error {
+	if b.paces {
+		end := running(b.w.Pacer)
+		defer end()
+	}
+	return b.Runner.Run(ctx, hard)
 }
 
 // simple joins the pacer with a step that calls do with the current time, under the lock g.

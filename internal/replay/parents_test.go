@@ -50,21 +50,33 @@ func TestForkAndJoin(t *testing.T) {
 		due []time.Duration // by row, from the start of the loop
 	}{
 		"as recorded": {once, []time.Duration{0, 1500 * ms, 3000 * ms, 12_500 * ms, 14_500 * ms, 20_000 * ms}},
-		"at a speed":  {schedule.Options{Mode: schedule.Once, Speed: 20}, []time.Duration{0, 1500 * ms, 3000 * ms, 12_500 * ms, 14_500 * ms, 13_500 * ms}},
+		"at a speed": {schedule.Options{
+			Pattern: schedule.Pattern{Speed: 20},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		}, []time.Duration{0, 1500 * ms, 3000 * ms, 12_500 * ms, 14_500 * ms, 13_500 * ms}},
 		"waits scaled": {
-			schedule.Options{Mode: schedule.Once, Speed: 20, TurnDelay: &schedule.TurnDelay{Scale: 0.5}},
+			schedule.Options{
+				Pattern: schedule.Pattern{Speed: 20}, Repeat: schedule.Repeat{Mode: schedule.Once},
+				TurnDelay: &schedule.TurnDelay{Scale: 0.5},
+			},
 			[]time.Duration{0, 1250 * ms, 2000 * ms, 7250 * ms, 8750 * ms, 8250 * ms},
 		},
 		"waits limited": {
-			schedule.Options{Mode: schedule.Once, Speed: 20, TurnDelay: &schedule.TurnDelay{Scale: 1, Max: time.Second}},
+			schedule.Options{
+				Pattern: schedule.Pattern{Speed: 20}, Repeat: schedule.Repeat{Mode: schedule.Once},
+				TurnDelay: &schedule.TurnDelay{Scale: 1, Max: time.Second},
+			},
 			[]time.Duration{0, 1500 * ms, 2000 * ms, 7250 * ms, 9250 * ms, 8250 * ms},
 		},
 		"waits longer": {
-			schedule.Options{Mode: schedule.Once, TurnDelay: &schedule.TurnDelay{Scale: 2}},
+			schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}, TurnDelay: &schedule.TurnDelay{Scale: 2}},
 			[]time.Duration{0, 2000 * ms, 5000 * ms, 23_000 * ms, 26_000 * ms, 24_000 * ms},
 		},
 		// The parents before the window count as ended at their instants.
-		"from the middle": {schedule.Options{Mode: schedule.Once, From: 10 * time.Second}, []time.Duration{3: 500 * ms, 4: 2500 * ms, 5: 10_000 * ms}},
+		"from the middle": {
+			schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}, From: 10 * time.Second},
+			[]time.Duration{3: 500 * ms, 4: 2500 * ms, 5: 10_000 * ms},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,7 +108,10 @@ func TestForkAndJoin(t *testing.T) {
 // its own instant at 20 s. In a closed loop of one lane no row has an instant. There row 5 takes the lane until 18.5 s, and row 4 ends
 // last, 1 s late. The second turn waits for its delay until 2.25 s, the third for its instant at 20 s.
 func TestTimeOfSessions(t *testing.T) {
-	closed := schedule.Options{Mode: schedule.Once, Arrival: schedule.Concurrency}
+	closed := schedule.Options{
+		Pattern: schedule.Pattern{Arrival: schedule.Concurrency},
+		Repeat:  schedule.Repeat{Mode: schedule.Once},
+	}
 	turns := []trace.Record{
 		{Session: "s"}, {Session: "s", Offset: time.Second, Delay: 250 * ms}, {Session: "s", Offset: 20 * time.Second, Delay: 250 * ms},
 	}
@@ -187,7 +202,7 @@ func TestFilteredParents(t *testing.T) {
 // A session may outlive its loop: the next loop begins at its instant, and a loop is over when its last row has ended.
 func TestSessionsOutliveTheirLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: 10 * time.Second}
+		o := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start, Every: 10 * time.Second}}
 		src := source(
 			trace.Record{Session: "s", After: []trace.Edge{}},
 			trace.Record{Session: "s", After: []trace.Edge{{Row: 0}}, Floating: true},
@@ -271,10 +286,10 @@ func TestWaitsDecideTheOrder(t *testing.T) {
 		"limited": {schedule.Options{TurnDelay: &schedule.TurnDelay{Scale: 1, Max: time.Second}}, []time.Duration{0, 2000 * ms, 3400 * ms, 60_000 * ms}},
 		"scaled":  {schedule.Options{TurnDelay: &schedule.TurnDelay{Scale: 0.001}}, []time.Duration{0, 8200 * ms, 9200*ms + ms*2/5, 60_000 * ms}},
 		"slow": {
-			schedule.Options{Speed: 0.1, TurnDelay: &schedule.TurnDelay{Scale: 1, Max: time.Minute}},
+			schedule.Options{Pattern: schedule.Pattern{Speed: 0.1}, TurnDelay: &schedule.TurnDelay{Scale: 1, Max: time.Minute}},
 			[]time.Duration{0, 61_000 * ms, 62_400 * ms, 600_000 * ms},
 		},
-		"fast": {schedule.Options{Speed: 20}, []time.Duration{0, 7_201_000 * ms, 7_202_400 * ms, 3000 * ms}},
+		"fast": {schedule.Options{Pattern: schedule.Pattern{Speed: 20}}, []time.Duration{0, 7_201_000 * ms, 7_202_400 * ms, 3000 * ms}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -296,6 +311,28 @@ func TestWaitsDecideTheOrder(t *testing.T) {
 					want(t, r.ID+" due", r.Timeline.Due.Sub(b.kept.all[0].Timeline.Due), c.due[r.Row])
 					want(t, r.ID+" late", r.Lateness(), time.Duration(0))
 				}
+			})
+		})
+	}
+}
+
+// A limit of the time ends sessions, too: requests that their parents allow later are never due, and the session is cut.
+func TestDurationBoundsSessions(t *testing.T) {
+	for name, o := range map[string]schedule.Options{
+		"as recorded": {Pattern: schedule.Pattern{Speed: 1}, Repeat: schedule.Repeat{Mode: schedule.Once}, Duration: 2 * time.Second},
+		"at a rate": {
+			Pattern: schedule.Pattern{Arrival: schedule.Constant, RateOf: schedule.Starts, Rate: 1000},
+			Repeat:  schedule.Repeat{Mode: schedule.Once}, Rows: 6, Duration: 2 * time.Second,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, source(forked()...), o, &fake{ttft: time.Second, slow: slowSecond}, func(w *Workload) { w.LoopTime = o.Duration })
+				b.run(t, t.Context(), t.Context())
+				want(t, "requests", len(b.kept.all), 2)
+				want(t, "expected", b.counter(t, "replayd_requests_expected_total", ""), 2.0)
+				want(t, "cut", b.counter(t, "replayd_sessions_total", "cut"), 1.0)
+				want(t, "loops", b.counter(t, "replayd_loops_completed_total", ""), 1.0)
 			})
 		})
 	}

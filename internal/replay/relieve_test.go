@@ -27,7 +27,7 @@ func TestLanesStepInForALatePacer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ms = time.Millisecond
 		b := newBench(t, every(5, 100*ms), once, &fake{ttft: 40 * ms, itl: 40 * ms}, func(w *Workload) {
-			w.Sleeper = tardy{NewTimers(), 60 * ms}
+			w.Pacer.sleeper = tardy{NewTimers(), 60 * ms}
 		})
 		b.run(t, t.Context(), t.Context())
 		slices.SortFunc(b.kept.all, func(a, c measure.Request) int { return a.Row - c.Row })

@@ -2,11 +2,14 @@ package replay
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"replayd/internal/openai"
+	"replayd/internal/measure"
+	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 	"replayd/internal/trace"
@@ -32,9 +35,9 @@ func TestRequestFields(t *testing.T) {
 					trace.Record{Text: "own", Extra: json.RawMessage(`{"priority":1,"user":"row"}`)},
 					trace.Record{Payload: json.RawMessage(`{"prompt":"p","priority":2}`)},
 				)
-				loops := schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}
+				loops := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}}
 				b := newBench(t, src, loops, f, func(w *Workload) {
-					w.Request = RequestFields{RequestFields: openai.RequestFields{Priority: new(int64(9)), User: "replay", CacheSalt: "not the runner's"}, Salt: c.salt}
+					w.Request = RequestFields{Priority: new(scalar.Integer(9)), User: "replay", CacheSalt: c.salt}
 					w.Rows = 6
 				})
 				b.run(t, t.Context(), t.Context())
@@ -62,4 +65,68 @@ func TestRequestFields(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each fault names its key.
+func TestRequestFieldsCheck(t *testing.T) {
+	headers := func(n int) map[string]string {
+		all := map[string]string{}
+		for i := range n {
+			all[fmt.Sprintf("X-%d", i)] = "a"
+		}
+		return all
+	}
+	for _, c := range []struct {
+		request RequestFields
+		want    string // the only fault; "": none
+	}{
+		{RequestFields{}, ""},
+		{RequestFields{CacheSalt: "none"}, ""},
+		{RequestFields{CacheSalt: "fixed:a", User: strings.Repeat("u", maxRequestUser), Headers: headers(maxRequestHeaders)}, ""},
+		{RequestFields{CacheSalt: "Loop"}, `w.request.cache_salt: want loop, session, none or fixed:NAME, got "Loop"`},
+		{RequestFields{User: strings.Repeat("u", maxRequestUser+1)}, "w.request.user: want at most 256 bytes, got 257"},
+		{RequestFields{Headers: headers(maxRequestHeaders + 1)}, "w.request.headers: want at most 16 headers, got 17"},
+		{RequestFields{Headers: map[string]string{"a\nb": "c"}}, `w.request.headers: want a header name, got "a\nb"`},
+		{RequestFields{
+			Headers: map[string]string{"X-A": "a-{session}"}, SessionField: "session_id",
+			EchoHeader: "x-session-token",
+		}, ""},
+		{RequestFields{SessionField: "user", EchoHeader: "set-cookie"}, ""},
+		{
+			RequestFields{Headers: map[string]string{"X-A": "{loop}"}},
+			"w.request.headers.X-A: want {session}, or braces of a JSON object, got other braces",
+		},
+		{RequestFields{SessionField: "model"}, "w.request.session_field: model is set by replayd"},
+		{RequestFields{SessionField: "user", User: "a"}, "w.request.session_field: contradicts user: want one of them"},
+		{
+			RequestFields{SessionField: "cache_salt", CacheSalt: "loop"},
+			"w.request.session_field: contradicts cache_salt: want one of them",
+		},
+		{RequestFields{EchoHeader: "x y"}, `w.request.echo_header: want a header name, got "x y"`},
+		{RequestFields{EchoHeader: "cookie"}, "w.request.echo_header: want no credentials here: they are the target's http"},
+		{
+			RequestFields{Headers: map[string]string{"x-a": "a"}, EchoHeader: "X-A"},
+			"w.request.echo_header: contradicts headers.x-a: want one of them",
+		},
+	} {
+		got := ""
+		for _, f := range c.request.Check().Under("w.request") {
+			got += f.Key + ": " + f.Want
+		}
+		if got != c.want {
+			t.Errorf("%+v: want %q, got %q", c.request, c.want, got)
+		}
+	}
+}
+
+// A row that asks for several choices is left out, counted as filtered, and the log says so once.
+func TestSeveralChoices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+		b := newBench(t, source(trace.Record{Extra: raw(`{"n":2}`)}, trace.Record{Extra: raw(`{"n":1}`)},
+			trace.Record{Payload: raw(`{"prompt":"a","n":3}`)}, trace.Record{}), closedOnce, &fake{}, nil)
+		b.run(t, t.Context(), t.Context())
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 2})
+		want(t, "filtered", b.count.Ledger().Filtered, int64(2))
+	})
 }

@@ -10,25 +10,18 @@ import (
 	"replayd/internal/dispatch"
 )
 
-// Run replays until the plan is over or ctx is cancelled. Then waiting rows are dropped, and requests in flight may end within the
-// drain time, or until hard is cancelled. It returns when all goroutines of the runner have ended: with nil after the end of the plan
-// or a stop, with an error if the trace could not be read to its end.
+// Run replays until the plan is over or ctx is cancelled. Then waiting rows are dropped, and requests in flight may end
+// within the drain time, or until hard is cancelled. It returns when all goroutines of the runner have ended: with nil
+// after the end of the plan or a stop, with an error if the trace could not be read to its end.
 func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	defer r.close()
-	endPacer, err := r.ownPacer()
-	if err != nil {
-		return err
-	}
-	defer endPacer()
-	r.mu.Lock()
-	r.runners = append(r.runners, r)
-	r.mu.Unlock()
 	hard, abort := context.WithCancel(hard)
 	defer abort()
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	r.mu.Lock()
-	r.launch = func(l *lane) { r.running.Go(func() { r.runLane(hard, l) }) }
+	r.runners = append(r.runners, r)
+	r.lanes.launch = func(l *lane) { r.lanes.running.Go(func() { r.runLane(hard, l) }) }
 	r.endWork = stop
 	r.alarm = r.w.Pacer.join(&r.mu, r.w.side(), r.tick)
 	r.alarm.want()
@@ -41,15 +34,18 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	var rooms, warmer sync.WaitGroup
 	rooms.Go(func() { feedErr = r.read(work) })
 	rooms.Go(r.build)
-	rooms.Go(r.writeLog)
+	rooms.Go(r.log.write)
 	warming, endWarming := context.WithCancel(work)
 	defer endWarming()
 	warmer.Go(func() { r.warm(warming) })
-	if r.breaker != nil {
+	if r.guard.breaker != nil {
 		warmer.Go(func() { r.watch(warming) })
 	}
+	if !r.w.Plan.Closed() { // the stage may be the warm-up already
+		warmer.Go(func() { r.beat(warming) })
+	}
 	if r.w.Sides != nil {
-		warmer.Go(func() { r.hear(warming) })
+		warmer.Go(func() { r.deliverBothEnded(warming) })
 	}
 
 	stopped := make(chan struct{})
@@ -60,7 +56,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	finished := make(chan struct{})
 	go func() { // every case below waits for it
 		rooms.Wait()
-		r.running.Wait()
+		r.lanes.running.Wait()
 		endWarming()
 		warmer.Wait()
 		close(finished)
@@ -68,14 +64,13 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	select {
 	case <-finished:
 	case <-work.Done():
-		drain := time.NewTimer(r.drain())
+		patience := time.Duration(r.drain.Load())
 		select {
 		case <-finished:
 		case <-hard.Done():
-		case <-drain.C:
-			r.w.Log.Warn("drain timed out: requests in flight are aborted", "workload", r.w.Name, "drain", r.drain())
+		case <-time.After(patience):
+			r.w.Log.Warn("drain timed out: requests in flight are aborted", "workload", r.w.Name, "drain", patience)
 		}
-		drain.Stop()
 		abort()
 		<-finished
 	}
@@ -86,9 +81,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	case errors.Is(feedErr, errRetired):
 		return nil
 	case work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)):
-		r.mu.Lock()
-		r.cut = true // rows were left, however few requests there were to wait for
-		r.mu.Unlock()
+		r.cut.Store(true) // rows were left, however few requests there were to wait for
 		return nil
 	}
 	return feedErr
@@ -96,7 +89,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 
 // read reads the rows of the warm-up, and then the rows of the plan.
 func (r *Runner) read(ctx context.Context) error {
-	if r.w.Warmup > 0 && !r.succeeds && r.w.Begin.IsZero() {
+	if r.w.Warmup.Requests > 0 && !r.succeeds && r.w.Begin.IsZero() {
 		if err := r.warmUp(ctx); err != nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -107,46 +100,70 @@ func (r *Runner) read(ctx context.Context) error {
 	return (&feed{r: r}).run(ctx)
 }
 
-// ownPacer runs a pacer for this runner alone if the workload has none.
-func (r *Runner) ownPacer() (end func(), err error) {
-	if r.w.Pacer != nil {
-		return func() {}, nil
-	}
-	sleeper := r.w.Sleeper
-	if sleeper == nil {
-		if sleeper, err = NewSleeper(); err != nil {
-			return nil, err
-		}
-	}
-	r.w.Pacer = NewPacer(sleeper)
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		r.w.Pacer.Run(ctx)
-	}()
-	return func() {
-		stop()
-		<-ended
-	}, nil
-}
-
 // close resets the guard gauges and removes the runner from its workload.
 func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unguard()
+	r.guard.reset()
 	r.runners = slices.DeleteFunc(r.runners, func(one *Runner) bool { return one == r })
 }
 
 // stop ends the taking of new work.
 func (r *Runner) stop() {
 	r.mu.Lock()
-	r.cut = !r.over
+	r.cut.Store(!r.over)
 	r.mu.Unlock()
-	r.tell(dispatch.Event{Kind: dispatch.Stop})
+	r.deliver(dispatch.Event{Kind: dispatch.Stop})
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unguard()
+	r.guard.reset()
 	r.wakeOthers()
+}
+
+// beatEvery is the interval at which the dispatcher of an open loop learns that this process runs. It is no divisor of
+// a second, so that it seldom takes the lock at an instant at which rows are due.
+const beatEvery = 487 * time.Millisecond
+
+// beat lets the dispatcher tell a standstill of this process from a time without events, until ctx is done.
+func (r *Runner) beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		r.act(dispatch.Event{Kind: dispatch.Poll})
+	}
+}
+
+// watch judges the guard while no row falls due.
+func (r *Runner) watch(ctx context.Context) {
+	for {
+		r.deliver(dispatch.Event{Kind: dispatch.Poll})
+		r.mu.Lock()
+		wait := r.guard.breaker.Wait(time.Now())
+		r.mu.Unlock()
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// deliverBothEnded tells the dispatcher of rows that have ended on both sides, until ctx is done.
+func (r *Runner) deliverBothEnded(ctx context.Context) {
+	side := r.w.side()
+	for {
+		select {
+		case <-r.w.Sides.news[side-baseline]:
+		case <-ctx.Done():
+			return
+		}
+		for _, e := range r.w.Sides.popEnded(side) {
+			r.deliver(dispatch.Event{Kind: dispatch.BothEnded, Row: e.row, At: e.at})
+		}
+	}
 }

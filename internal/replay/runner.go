@@ -1,77 +1,86 @@
-// Package replay runs a plan against a target: it sends each row at its due instant, on lanes that bound the requests in
-// flight, and reports every request when it has ended.
+// Package replay runs a plan against a target: it sends each row at its due instant, on lanes that bound the requests
+// in flight, and reports every request when it has ended.
 //
 // A row passes through four goroutines. None of them waits for a later one. The feed reads the plan some seconds ahead.
-// The builder makes HTTP messages within a bound on bytes. The pacer, shared by all runners, sleeps to absolute instants
-// on its own thread. A lane writes the message and reads the answer.
+// The builder makes HTTP messages within a bound on bytes. The pacer, shared by all runners, sleeps to absolute
+// instants on its own thread. A lane writes the message and reads the answer.
 package replay
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"replayd/internal/dispatch"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
+	"replayd/internal/openai"
 )
 
 // A Runner runs one Workload.
 type Runner struct {
 	w       Workload
-	breaker *limits.Breaker
-	looks   atomic.Uint64      // readings of the engine's load
-	launch  func(*lane)        // starts the goroutine of a lane
+	guard   guard
+	log     journal
+	shown   atomic.Pointer[view]
+	echo    *openai.Echo       // header of answers that later requests of their session send back; nil: none
+	drain   atomic.Int64       // how long requests in flight may continue after a stop, in ns
+	cut     atomic.Bool        // a stop came before nothing was left
 	endWork context.CancelFunc // stops the taking of new work
 
-	*shared    // its lock guards the fields below
-	stage      // changes only while the runner has no row
-	d          *dispatch.Dispatcher
-	toBuild    build     // the message to build next; a nil row: none
-	builder    sync.Cond // the builder waits here for toBuild
-	buffers    buffers
-	idle       []*lane   // free lanes; the lane used last is last
-	lanes      int       // lanes started so far
-	freed      *lane     // the lane whose request has just ended; set during a Step
-	alarm      *alarm    // nil until Run
-	entered    bool      // a loop was entered
-	succeeds   bool      // the runner takes over from another runner
-	until      time.Time // planned instant from which on rows belong to the successor; zero: there is none
-	over       bool      // nothing is left and nothing will come
-	cut        bool      // a stop came before that
-	told       told
-	logQueue   []func()  // log lines and callbacks for writeLog
-	drops      drops     // drops that are not logged yet
-	logDropped int       // lines left out beyond mostLogLines
-	said       sync.Cond // writeLog waits here
+	*shared  // its lock guards the fields below
+	stage    // changes only while the runner has no row
+	d        *dispatch.Dispatcher
+	builder  builder
+	lanes    lanes
+	alarm    *alarm    // nil until Run
+	entered  bool      // a loop was entered
+	succeeds bool      // the runner takes over from another runner
+	until    time.Time // planned instant from which on rows belong to the successor; zero: none
+	over     bool      // nothing is left and nothing will come
 
 	warmed chan struct{} // closed when all requests of the warm-up have ended
 	moved  chan struct{} // capacity 1: tells the feed to check again whether it may read
-	salt   time.Time     // start of the first loop in the salt of its texts, if a warm-up used them; zero: the start itself
+	salt   time.Time     // start of the first loop in the salt of its texts, if a warm-up used them; zero: the start
+}
 
-	running sync.WaitGroup // goroutines of the lanes
+// A shared is the state that all runners of one workload share over reloads: the lock, the count of lanes in use, the
+// spending.
+type shared struct {
+	mu       runnerLock
+	slots    dispatch.Slots
+	spending *limits.Spending // nil: no budget, now or before
+	runners  []*Runner        // the running ones, in the order in which they took over
 }
 
 // New prepares a runner. It starts no goroutine and sends nothing.
 func New(w Workload) *Runner {
 	r := &Runner{
-		w: w, stage: w.plan(), breaker: limits.NewBreaker(w.Guard),
-		shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
+		w: w, stage: w.plan(), shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
 		endWork: func() {}, // until Run sets it
+	}
+	if name := w.Request.EchoHeader; name != "" {
+		r.echo = openai.NewEcho(name)
 	}
 	if w.After != nil {
 		r.shared, r.succeeds = w.After.shared, true
-		r.follow(w.After)
 		r.w.After = nil // otherwise each reload would keep one more runner in memory
 	}
-	r.said.L, r.builder.L = &r.mu, &r.mu
+	r.log.name, r.log.log, r.log.hooks, r.log.ready.L = w.Name, w.Log, &r.w.Hooks, &r.mu
+	r.builder.wanted.L = &r.mu
+	r.guard.breaker, r.guard.load, r.guard.count, r.guard.log = limits.NewBreaker(w.Guard), w.Load, w.Count, &r.log
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if w.After != nil && w.After.w.Target == w.Target {
+		r.guard.follow(&w.After.guard)
+	}
 	if r.spending == nil && w.Budget != (limits.Budget{}) {
 		r.spending = limits.NewSpending()
 	}
 	r.d = dispatch.New(r.config())
+	r.drain.Store(int64(w.Drain))
+	r.show()
 	w.Count.Paused(w.Paused)
 	return r
 }
@@ -80,11 +89,12 @@ func New(w Workload) *Runner {
 func (r *Runner) config() dispatch.Config {
 	w := &r.w
 	return dispatch.Config{
-		Lanes: w.Lanes, Closed: w.Plan.Closed(), Sessions: w.Plan.SessionsAtOnce(), HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait,
-		History: w.History, Ahead: w.Ahead, Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
+		Lanes: w.Lanes, Closed: w.Plan.Closed(), Sessions: w.Plan.SessionsAtOnce(), LoopTime: w.LoopTime,
+		HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait, History: w.History,
+		Ahead: int(w.Prebuild.Bytes), Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		Coupled:     w.Sides != nil,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
-		Breaker:     r.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots,
+		Breaker:     r.guard.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots, Moves: &r.mu.moves,
 	}
 }
 
@@ -95,7 +105,7 @@ type stage struct {
 	rows      int           // number of rows, without filtered ones; 0: all
 	length    time.Duration // nothing comes due later than this after the begin; 0: no limit
 	epoch     time.Time     // start of the first loop; zero: the begin of the stage
-	count     counters
+	count     *metrics.Workload
 	observers []Observer
 }
 

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
@@ -9,23 +8,28 @@ import (
 	"replayd/internal/measure"
 )
 
-// Pacer, lanes, builder and feed all work alike: the goroutine that has an event passes it to the dispatcher and carries out the actions
-// itself. So the first goroutine that is awake gives a row to a lane.
+// Pacer, lanes, builder and feed all work alike: the goroutine that has an event passes it to the dispatcher and
+// carries out the actions itself. So the first goroutine that is awake gives a row to a lane.
 
-// tell passes an event to the dispatcher, with the engine's present load, and starts the lanes that get a request.
-func (r *Runner) tell(e dispatch.Event) {
-	e.Seen = r.look()
+// deliver passes an event to the dispatcher, with the engine's present load, and starts the lanes that get a request.
+func (r *Runner) deliver(e dispatch.Event) {
+	e.Seen = r.guard.read()
+	r.act(e)
+}
+
+// act passes an event to the dispatcher, and starts the lanes that get a request.
+func (r *Runner) act(e dispatch.Event) {
 	r.mu.Lock()
 	given := r.step(e, nil)
 	r.mu.Unlock()
 	r.start(given)
 }
 
-// step passes an event to the dispatcher and carries out its actions, with the lock held. It appends the lanes that get a request to
-// given. The caller passes given to start after unlocking.
+// step passes an event to the dispatcher and carries out its actions, with the lock held. It appends the lanes that get
+// a request to given. The caller passes given to start after unlocking.
 func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 	var refused []dispatch.Event
-	now := readClock(r.w.Wall)
+	now := r.w.clock()
 	for _, a := range r.d.Step(now, e) {
 		switch a.Kind {
 		case dispatch.Send:
@@ -35,24 +39,24 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			}
 			given = append(given, r.assign(a.Row, now.Own))
 		case dispatch.Build:
-			r.toBuild = build{a.Row, r.buffers.get(a.Row.Reserved())} // start wakes the builder, after the writes
+			r.builder.next = build{a.Row, r.builder.buffers.get(a.Row.Reserved())} // start wakes the builder, after the writes
 		case dispatch.Release:
-			r.buffers.give(a.Row.Message.Body, r.w.Ahead-r.d.Held())
+			r.builder.buffers.give(a.Row.Message.Body, int(r.w.Prebuild.Bytes)-r.d.Reserved())
 			a.Row.Message.Body = nil
 		case dispatch.Expect:
 			r.expect(a.Row)
 		case dispatch.Filter:
 			r.count.Filtered(1)
-			r.sayDropped(measure.Filtered)
+			r.drop(measure.Filtered)
 		case dispatch.Drop:
 			r.count.Dropped(a.Reason)
 			if r.w.Unsent != nil && r.phase == measure.Profiling {
-				r.w.Unsent(&a.Row.Due, a.Reason)
+				r.w.Unsent(&a.Row.Due, a.Reason, a.Row.SessionLost())
 			}
 			if a.Reason == measure.Invalid {
-				r.tellInvalid(a.Row)
+				r.log.notBuilt(a.Row)
 			}
-			r.sayDropped(a.Reason)
+			r.drop(a.Reason)
 		case dispatch.SideEnded:
 			r.w.Sides.end(r.w.side(), a.Row, a.At, now.Own)
 		case dispatch.SessionBegun:
@@ -66,17 +70,19 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 				r.count.LoopCompleted()
 			}
 		case dispatch.GuardMoved:
-			r.showGuard()
+			r.guard.show()
 		case dispatch.GuardLacks:
-			r.tellLacks()
+			r.guard.lacks()
 		case dispatch.BudgetSpell:
-			r.tellBudget(a.Spell, a.Bound)
+			r.log.budget(r.closed, &r.w.Budget, a.Spell, a.Bound)
 		case dispatch.Crowded:
-			r.tellCrowded(a.On, a.Spell)
+			r.log.crowded(a.On, a.Spell)
 		case dispatch.TooLarge:
-			r.tellLarge(a.Row)
+			r.log.tooLarge(a.Row)
+		case dispatch.Slowed:
+			r.log.slowed(&r.lanes.freed.req)
 		case dispatch.Rejoined:
-			r.tellRejoined(a.Why, a.Lag)
+			r.log.rejoined(a.Why, a.Lag)
 		case dispatch.ReadOn:
 			r.readOn()
 		case dispatch.Retired:
@@ -87,6 +93,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			r.alarm.set(a.At)
 		}
 	}
+	r.show()
 	for _, e := range refused {
 		given = r.step(e, given)
 	}
@@ -97,7 +104,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 func (r *Runner) expect(row *dispatch.Row) {
 	r.count.Expected(1)
 	if r.w.Due != nil && r.phase == measure.Profiling {
-		r.w.Due(&row.Due)
+		r.w.Due(&row.Due, row.Loop().Clock().Planned(row.Due.At))
 	}
 	if row.Clipped && r.w.Clipped != nil && r.phase == measure.Profiling {
 		r.w.Clipped.Add(1)
@@ -112,33 +119,29 @@ func (r *Runner) endSession(s *measure.Session) {
 	}
 }
 
-// assign gives a row to a free lane: the lane whose request has just ended, otherwise the lane used last, whose connection is youngest.
+// assign gives a row to a free lane, or to one more.
 func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
-	switch n := len(r.idle); {
-	case r.freed != nil:
-		l, r.freed = r.freed, nil
-	case n > 0:
-		l, r.idle = r.idle[n-1], r.idle[:n-1]
-	default:
+	if l = r.lanes.take(); l == nil {
 		l = r.startLane()
 	}
 	r.count.Sent()
 	l.next = handed{row, now}
 	l.fill()
+	l.req.Pod = l.wire.Aim(r.place(row))
 	r.sendBack(l)
 	return l
 }
 
-// start starts the lanes that got a request. The calling thread is awake, so it writes the first bytes of each request itself. Waking a
-// goroutine takes as long as a write, so lanes and builder are woken after the last write.
+// start starts the lanes that got a request. The calling thread is awake, so it writes the first bytes of each request
+// itself. Waking a goroutine takes as long as a write, so lanes and builder are woken after the last write.
 func (r *Runner) start(given []*lane) {
 	for _, l := range given {
-		l.writeFirst()
+		r.writeFirst(l)
 	}
 	for _, l := range given {
 		l.work <- struct{}{}
 	}
-	r.builder.Signal()
+	r.builder.wanted.Signal()
 }
 
 // done ends a stage without rows.
@@ -158,12 +161,10 @@ func (r *Runner) end() {
 		return
 	}
 	r.over = true
-	for _, l := range r.idle {
-		close(l.work)
-	}
-	r.idle = nil
-	r.builder.Signal()
-	r.said.Signal()
+	r.show()
+	r.lanes.close()
+	r.builder.wanted.Signal()
+	r.log.end()
 	r.readOn()
 }
 
@@ -175,10 +176,10 @@ func (r *Runner) readOn() {
 	}
 }
 
-// tick is the runner's step at an instant. It never blocks. It runs on the pacer, on a lane that does the pacer's work, or in
-// runnerLock.Unlock. It returns false if the lock is taken; then the holder of the lock runs the step.
+// tick is the runner's step at an instant. It never blocks. It runs on the pacer, on a lane that does the pacer's work,
+// or in runnerLock.Unlock. It returns false if the lock is taken; then the holder of the lock runs the step.
 func (r *Runner) tick() (done bool) {
-	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.look()}
+	e := dispatch.Event{Kind: dispatch.Tick, Seen: r.guard.read()}
 	if !r.alarm.enter() {
 		return false
 	}
@@ -193,15 +194,29 @@ func (r *Runner) tick() (done bool) {
 func (r *Runner) enter(l *dispatch.Loop) {
 	if !r.entered {
 		r.entered = true
+		r.show()
 		r.count.SetClock(r.gauges)
 	}
 	r.count.LoopStarted(l.Number, l.Period)
-	number, begins, period := l.Number, l.Start.UTC().Format(time.RFC3339Nano), l.Period
 	level := slog.LevelInfo
 	if r.closed { // such a loop can be over at once
 		level = slog.LevelDebug
 	}
-	r.say(func() {
-		r.w.Log.Log(context.Background(), level, "entered loop", "workload", r.w.Name, "loop", number, "begins", begins, "period", period)
-	})
+	r.log.say(level, "entered loop", "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", l.Period)
+}
+
+// drop reports a dropped row, unless it is the warm-up's.
+func (r *Runner) drop(why measure.DropReason) {
+	if r.phase != measure.Warmup {
+		r.log.drop(why)
+	}
+}
+
+// wakeOthers makes the other runners of the workload step: a slot may be free. The lock is held.
+func (r *Runner) wakeOthers() {
+	for _, one := range r.runners {
+		if one != r && one.closed {
+			one.alarm.want()
+		}
+	}
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
 )
 
-var once = schedule.Options{Mode: schedule.Once}
+var once = schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}}
 
 // In virtual time a request is sent exactly on time, and its latencies are the server's.
 func TestExactTimes(t *testing.T) {
@@ -181,7 +182,11 @@ func TestTargetComesLater(t *testing.T) {
 func TestWallPhaseJoinsAndLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{ttft: time.Millisecond}
-		b := newBench(t, every(6, 10*time.Second), schedule.Options{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Minute}, f, nil)
+		b := newBench(t, every(6, 10*time.Second),
+			schedule.Options{Repeat: schedule.Repeat{
+				Mode: schedule.Loops, Align: schedule.WallClock,
+				Every: time.Minute,
+			}}, f, nil)
 		<-time.After(25 * time.Second) // the bubble's clock starts at midnight
 		begin := time.Now()
 		ctx, stop := context.WithCancel(t.Context())
@@ -218,7 +223,7 @@ func TestShards(t *testing.T) {
 	for shard := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			o := once
-			o.Shard = schedule.Shard{Index: shard, Of: 2}
+			o.Shard = schedule.Shard{Index: scalar.Auto(shard), Of: 2}
 			b := newBench(t, source(rows...), o, &fake{}, func(w *Workload) { w.Epoch = time.Now().Add(time.Minute) })
 			b.run(t, t.Context(), t.Context())
 			for _, r := range b.kept.all {
@@ -270,13 +275,14 @@ func TestAheadBudget(t *testing.T) {
 		for i := range rows {
 			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 2000}
 		}
-		b := newBench(t, source(rows...), once, &fake{ttft: time.Second, itl: time.Second}, func(w *Workload) { w.Ahead = 50_000; w.Lanes = 40 })
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Second, itl: time.Second},
+			func(w *Workload) { w.Prebuild.Bytes = 50_000; w.Lanes = 40 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 30})
 		for _, r := range b.kept.all {
 			want(t, r.ID, r.Lateness(), time.Duration(0))
 		}
-		want(t, "bytes held at the end", b.d.Held(), 0)
+		want(t, "bytes held at the end", b.d.Reserved(), 0)
 	})
 }
 

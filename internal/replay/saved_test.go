@@ -32,7 +32,7 @@ func (s *savedBook) save(sent Sent) {
 func TestSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		book, f := newSavedBook(), &fake{ttft: 10 * time.Millisecond, closeAfter: 2}
-		b := newBench(t, every(5, time.Second), once, f, func(w *Workload) { w.Saved, w.Warmup = book.save, 2 })
+		b := newBench(t, every(5, time.Second), once, f, func(w *Workload) { w.Saved, w.Warmup.Requests = book.save, 2 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "saved", len(book.bodies), 5)
 		retried := 0

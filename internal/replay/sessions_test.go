@@ -37,7 +37,10 @@ func (b *bench) dues() map[string]time.Duration {
 // A session begins at the instant at which another one has ended. With answers of 1 s a session takes 4 s.
 func TestSessionsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Arrival: schedule.Sessions, SessionsAtOnce: 2, Mode: schedule.Once}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Sessions, AtOnce: 2},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		}
 		b := newBench(t, pairs(5), o, &fake{ttft: time.Second}, func(w *Workload) { w.Lanes = 8 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "due", b.dues(), map[string]time.Duration{
@@ -54,7 +57,10 @@ func TestSessionsAtOnce(t *testing.T) {
 // With too few lanes the requests of sessions in progress are late, and the wait for a lane is measured.
 func TestSessionsWithFewLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Arrival: schedule.Sessions, SessionsAtOnce: 3, Mode: schedule.Once}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Sessions, AtOnce: 3},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		}
 		b := newBench(t, pairs(3), o, &fake{ttft: 3 * time.Second}, func(w *Workload) { w.Lanes = 2 })
 		b.run(t, t.Context(), t.Context())
 		// The third session begins when a lane is free for it, at 3 s. The lanes are then full until 6 s; the second turns of the first two were
@@ -75,7 +81,10 @@ func TestSessionsWithFewLanes(t *testing.T) {
 // After a failed session its place stays free for a second.
 func TestSessionsThatFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Arrival: schedule.Sessions, SessionsAtOnce: 1, Mode: schedule.Once}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Sessions, AtOnce: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		}
 		f := &fake{ttft: time.Second, status: func(string) int { return 500 }}
 		b := newBench(t, pairs(3), o, f, nil)
 		b.run(t, t.Context(), t.Context())
@@ -91,7 +100,10 @@ func TestSessionsThatFail(t *testing.T) {
 // A pause puts off the rows that would come due, and is no lateness.
 func TestSessionsAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Arrival: schedule.Sessions, SessionsAtOnce: 1, Mode: schedule.Once}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Sessions, AtOnce: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		}
 		b := newBench(t, pairs(1), o, &fake{ttft: time.Second}, nil)
 		time.AfterFunc(lead+2*time.Second, func() { b.Pause(true) })
 		time.AfterFunc(lead+10*time.Second, func() { b.Pause(false) })
@@ -106,7 +118,10 @@ func TestSessionsAfterAPause(t *testing.T) {
 // Sessions that start at a rate go on beyond their loop, and the next loop's sessions start at its instants.
 func TestStartsOfSessionsOverLoops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := schedule.Options{Arrival: schedule.Constant, RateOf: schedule.Starts, Rate: 1, Mode: schedule.Loops, Align: schedule.Start}
+		o := schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Constant, RateOf: schedule.Starts, Rate: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start},
+		}
 		b := newBench(t, pairs(2), o, &fake{ttft: 3 * time.Second}, func(w *Workload) { w.Duration = 4 * time.Second })
 		b.run(t, t.Context(), t.Context())
 		at := b.dues()

@@ -146,7 +146,10 @@ func sideRows(rng *rand.Rand) []trace.Record {
 				}
 			}
 			r.Floating = len(r.After) > 0 && rng.IntN(2) == 0
-			at := trace.Earliest(r.After, func(row int) time.Duration { return offsets[row] })
+			var at time.Duration
+			for _, e := range r.After {
+				at = max(at, offsets[e.Row]+e.Wait)
+			}
 			if r.Offset = max(r.Offset, at); r.Floating {
 				r.Offset = at
 			}

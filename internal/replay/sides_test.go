@@ -41,9 +41,9 @@ func runSides(t *testing.T, ctx context.Context, src schedule.Source, o schedule
 		}
 		c.sides[side] = newBench(t, src, o, f, func(w *Workload) {
 			w.Name, w.SaltName = [...]string{"b", "c"}[side], "w"
-			w.Pacer, w.Sleeper, w.Sides, w.Candidate = pacer, nil, shared, side == 1
-			w.Due = func(d *schedule.Due) { c.due[side] = append(c.due[side], d.ID()) }
-			w.Unsent = func(d *schedule.Due, why measure.DropReason) {
+			w.Pacer, w.Sides, w.Candidate = pacer, shared, side == 1
+			w.Due = func(d *schedule.Due, _ time.Time) { c.due[side] = append(c.due[side], d.ID()) }
+			w.Unsent = func(d *schedule.Due, why measure.DropReason, _ time.Time) {
 				c.gone[side] = append(c.gone[side], d.ID()+" "+string(why))
 			}
 			if change != nil {

@@ -33,10 +33,8 @@ func (t *Timers) Until(at time.Time) {
 	if left <= 0 {
 		return
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(left):
 	case <-t.wake:
 	}
 }

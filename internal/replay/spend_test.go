@@ -160,9 +160,9 @@ func TestSuccessorGoesOnWithTheErrors(t *testing.T) {
 				}
 			})
 			for range 5 {
-				a.breaker.Health.Ended(time.Now(), true)
+				a.guard.breaker.Health.Ended(time.Now(), true)
 			}
-			_, finished := b.breaker.Health.Ratio(time.Now())
+			_, finished := b.guard.breaker.Health.Ratio(time.Now())
 			want(t, name, finished == 5, same)
 		})
 	}

@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"replayd/internal/dispatch"
-	"replayd/internal/limits"
-	"replayd/internal/measure"
 )
 
 // A Phase names the current activity of a runner.
@@ -23,11 +21,7 @@ const (
 )
 
 // Cut reports whether the runner was stopped before its plan was over and its last request had ended.
-func (r *Runner) Cut() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.cut
-}
+func (r *Runner) Cut() bool { return r.cut.Load() }
 
 // A State is the state of a runner.
 type State struct {
@@ -38,56 +32,6 @@ type State struct {
 	Next     time.Duration // time until the next loop begins; 0 if there is none or none has begun
 	Period   time.Duration // start of a loop to start of the next loop
 	Skew     time.Duration // wall clock − the loop's own clock
-}
-
-// State returns the runner's current state.
-func (r *Runner) State() State {
-	r.mu.Lock()
-	s, l, c := State{Phase: Running}, r.d.Playing(), readClock(r.w.Wall)
-	if r.phase == measure.Warmup {
-		l = nil // it is a loop of the warm-up, not of the plan
-	}
-	var now time.Time // planned instant, by the loop's own clock
-	if l != nil {
-		now = l.Clock().Planned(c.Own)
-	}
-	switch {
-	case r.over:
-		s.Phase = Over
-	case r.d.IsStopped():
-		s.Phase = Draining
-	case r.d.IsPaused():
-		s.Phase = Paused
-	case r.phase == measure.Warmup:
-		s.Phase = Warming
-	case l == nil || now.Before(l.Start) || l.Over():
-		s.Phase = Waiting
-	case r.breaker.State() != limits.Closed:
-		s.Phase, s.Reason = Guarded, r.breaker.Words(c.Own)
-	}
-	if l == nil {
-		r.mu.Unlock()
-		return s
-	}
-	played := l.Loop
-	s.Loop, s.Period, s.Skew = l.Number, l.Period, l.Clock().Skew(c)
-	r.mu.Unlock() // do not block the pacer while a cron schedule is computed
-	s.Position = r.w.Plan.Position(played, now)
-	if now.Before(played.Start) {
-		s.Next = played.Start.Sub(now)
-	} else if next, ok := r.w.Plan.Next(played, now); ok && s.Phase != Over && !r.w.Plan.Closed() {
-		s.Next = next.Start.Sub(now)
-	}
-	return s
-}
-
-// gauges returns, at the instant of a scrape, the trace time that is played, and the offset of the wall clock from the
-// loop's own clock.
-func (r *Runner) gauges() (position, skew time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l, c := r.d.Playing(), readClock(r.w.Wall)
-	return r.w.Plan.Position(l.Loop, l.Clock().Planned(c.Own)), l.Clock().Skew(c)
 }
 
 // Pause drops waiting and due rows until Pause(false). Requests in flight continue, and so does the schedule. In a closed
@@ -106,24 +50,10 @@ func (r *Runner) Pause(paused bool) bool {
 }
 
 // Paused reports whether the runner is paused.
-func (r *Runner) Paused() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.d.IsPaused()
-}
+func (r *Runner) Paused() bool { return r.shown.Load().paused }
 
 // SetDrain sets how long requests in flight may continue after a stop.
-func (r *Runner) SetDrain(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.w.Drain = d
-}
-
-func (r *Runner) drain() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.w.Drain
-}
+func (r *Runner) SetDrain(d time.Duration) { r.drain.Store(int64(d)) }
 
 // Retire ends the runner at a planned instant. Rows due before that instant are sent. Later rows belong to the successor,
 // whose Begin is the same instant. At that instant waiting rows are dropped, and requests in flight may end.

@@ -2,105 +2,202 @@ package replay
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/openai"
+	"replayd/internal/secret"
 )
 
-// A pastime defines the end of the rest between two probes.
-type pastime struct {
-	until   time.Time       // zero: no end
-	soonest time.Time       // the rest ends here if a request succeeds meanwhile; zero: a success does not end it
-	wake    <-chan struct{} // nil: nothing wakes
-}
+// probeTimeout bounds one probe request if the target has no timeout for it.
+const probeTimeout = 5 * time.Second
 
-// rest waits. It lists the models each time that there was no traffic for 5 s. It returns false if ctx is done.
-func (t *Target) rest(ctx context.Context, p pastime) bool {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	var well <-chan struct{}
-	if !p.soonest.IsZero() {
-		well = t.well
+// probe lists the models and measures the template. It returns an error only if further probes would not help.
+func (t *Target) probe(ctx context.Context) error {
+	t.mu.Lock()
+	t.health.begin(time.Now())
+	t.mu.Unlock()
+	token, err := false, t.list(ctx)
+	if err == nil {
+		t.mu.Lock()
+		t.health.again = false // this probe serves it too
+		t.mu.Unlock()
+		token, err = t.Template, t.measure(ctx)
 	}
-	listed := time.Now()
-	for {
-		now := time.Now()
-		if !p.until.IsZero() && !now.Before(p.until) {
-			return true
-		}
-		next := t.made.Add(time.Duration(t.heardAt.Load()) + probeEvery)
-		if soon := listed.Add(probeEvery); t.probe.Unclear() != nil && soon.Before(next) {
-			next = soon // whatever the traffic
-		}
-		if !now.Before(next) {
-			t.look(ctx)
-			listed = time.Now()
-			if ctx.Err() != nil {
-				return false
-			}
-			continue
-		}
-		if !p.until.IsZero() && p.until.Before(next) {
-			next = p.until
-		}
-		timer.Reset(next.Sub(now))
-		select {
-		case <-timer.C:
-		case <-p.wake:
-			return true
-		case <-well:
-			well = nil
-			if p.soonest.Before(p.until) {
-				p.until = p.soonest
-			}
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// look lists the models, to know whether the target is reachable. If the model has changed, the target is probed anew.
-func (t *Target) look(ctx context.Context) {
-	news, err := t.probe.Look(ctx)
-	t.hear(news)
-	if err == nil && news.Changed {
-		t.wake()
-	}
-}
-
-// heard takes the evidence of an ended request on whether the target is reachable.
-func (t *Target) heard(req *measure.Request) { t.hear(t.probe.Ended(req)) }
-
-// reads records that a part of an answer was received. It is called for each read of a socket.
-func (t *Target) reads(now time.Time) {
-	if int64(now.Sub(t.made))-t.heardAt.Load() > int64(time.Second) {
-		t.hear(t.probe.Answered())
-	}
-}
-
-// hear updates the time of the last evidence, and wakes goroutines that wait for the news.
-func (t *Target) hear(n openai.News) {
-	if n.Heard {
-		t.heardAt.Store(int64(time.Since(t.made)))
-	}
-	if n.Chosen {
-		close(t.chosen)
-	}
-	if n.Back {
-		t.wake()
-	}
-	if n.Well {
-		signal(t.well)
-	}
-}
-
-func (t *Target) wake() { signal(t.again) }
-
-// signal sends to a channel of capacity 1 without blocking.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
+	several := errors.Is(err, openai.ErrSeveralModels)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err == nil:
+		t.see(probePassed, "", "")
 	default:
+		if _, own := errors.AsType[openai.LackError](err); !own { // what this process lacks says nothing of the target
+			t.see(probeFailed, t.Client.Redact(err.Error()), "")
+		}
+		if several && !t.Patient {
+			return err
+		}
+	}
+	t.mu.Lock()
+	t.health.end(time.Now(), err != nil, token)
+	failures := t.health.failures
+	t.mu.Unlock()
+	if failures == 1 && !several { // list has logged that
+		t.Log.Warn("the target does not answer as expected, retrying", "target", t.Client.Name(), "err", err)
+	}
+	if err == nil || failures >= probeTries || several {
+		t.start()
+	}
+	return nil
+}
+
+// list lists the models, which shows whether the target is reached, and sets the model that requests name.
+func (t *Target) list(ctx context.Context) error {
+	timeout := t.Client.Timeouts().Connect
+	if timeout == 0 {
+		timeout = probeTimeout
+	}
+	asking, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	models, err := t.Client.Models(asking)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, openai.ErrNotSent):
+		t.newsAt.Store(int64(time.Since(t.made))) // there is none, but this is no reason to ask at once
+	case errors.Is(err, openai.ErrNoAnswer):
+		t.see(gotNothing, t.Client.Redact(err.Error()), "")
+	default:
+		t.see(gotAnswer, "", "")
+	}
+	if err == nil {
+		err = t.choose(models)
+	}
+	t.mu.Lock()
+	t.health.listed = time.Now()
+	t.mu.Unlock()
+	return err
+}
+
+// choose sets the model that requests name. An unclear list keeps the model before.
+func (t *Target) choose(models []openai.Model) error {
+	m, err := t.Client.Choose(models)
+	t.mu.Lock()
+	unclear, before := t.unclear, t.model
+	t.unclear = err
+	if err == nil {
+		t.model = m.ID
+		t.health.again = t.health.again || before != m.ID
+	}
+	t.mu.Unlock()
+	t.logUnclear(err, unclear, before)
+	switch {
+	case err != nil && before != "":
+		return nil
+	case err != nil:
+		return err
+	case unclear != nil:
+		t.Log.Info("the target lists one model again", "target", t.Client.Name(), "model", m.ID)
+	}
+	if why, wanted := t.Client.NotExact(); wanted && why != t.inexact {
+		t.inexact = why
+		if why != "" {
+			t.Log.Warn("exact lengths are not asked for", "target", t.Client.Name(), "reason", why)
+		}
+	}
+	if before != m.ID {
+		t.Named(string(m.ID))
+	}
+	if before == "" {
+		close(t.modelKnown)
+	}
+	return nil
+}
+
+// logUnclear logs why a list of models is unclear, unless the list before was unclear for the same reason.
+func (t *Target) logUnclear(err, before error, model secret.Text) {
+	switch {
+	case err == nil || before != nil && before.Error() == err.Error():
+	case model != "":
+		t.Log.Warn("the target lists several models or none: keeping the model, retrying", "target", t.Client.Name(),
+			"model", model, "err", err)
+	case t.Patient && errors.Is(err, openai.ErrSeveralModels):
+		t.Log.Error("the target lists several models or none: its workloads wait until it lists one, or a reload names one",
+			"target", t.Client.Name(), "err", err)
+	}
+}
+
+// measure measures the template's tokens if Template is set.
+func (t *Target) measure(ctx context.Context) error {
+	if !t.Template {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	n, err := t.Client.Overhead(ctx)
+	if err != nil {
+		return err
+	}
+	if old := t.tokens.Swap(int64(n)); old != int64(n) {
+		t.Log.Info("chat template measured", "target", t.Client.Name(), "tokens", n, "previous_tokens", old)
+	}
+	return nil
+}
+
+// ended takes a request that has ended. Some are no event: an answer that came too late, for example.
+func (t *Target) ended(req *measure.Request) {
+	if t.Client.Untyped() && !t.noType.Swap(true) {
+		t.Log.Warn("the target answers without a Content-Type: its answers are read as the type that was asked for",
+			"target", t.Client.Name())
+	}
+	switch o := req.Outcome; {
+	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
+		t.see(gotNothing, req.Error, req.ID)
+	case req.Status == http.StatusNotFound:
+		t.see(gotNotFound, "", "")
+	case o == measure.OK:
+		t.see(gotOK, "", "")
+	case req.Status > 0 || len(req.Timeline.Chunks) > 0 || o == measure.HTTP5xx:
+		t.see(gotAnswer, "", "")
+	}
+}
+
+// read takes a part of an answer. It is called for each read of a socket.
+func (t *Target) read(now time.Time) {
+	if int64(now.Sub(t.made))-t.newsAt.Load() > int64(time.Second) {
+		t.see(gotAnswer, "", "")
+	}
+}
+
+// see takes an event and logs the changes of state. For an event that makes the target unusable, why is the reason and
+// id the request, if it is one.
+func (t *Target) see(e targetEvent, why secret.Text, id string) {
+	t.mu.Lock()
+	before := t.health.state
+	sooner := t.health.see(e)
+	after, model := t.health.state, t.model
+	switch {
+	case e == probeFailed || before == up && after == down:
+		t.text = why
+	case e == probePassed && after == up:
+		t.text = model
+	}
+	t.mu.Unlock()
+	if e != probePassed && e != probeFailed {
+		t.newsAt.Store(int64(time.Since(t.made)))
+	}
+	switch {
+	case before == up && after == down:
+		t.Log.Warn("the target is unreachable", "target", t.Client.Name(), "id", id, "err", why)
+	case before != up && after == up:
+		t.Log.Info("the target answers", "target", t.Client.Name(), "model", model)
+	}
+	if sooner {
+		select {
+		case t.sooner <- struct{}{}:
+		default:
+		}
 	}
 }

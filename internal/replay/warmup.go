@@ -6,6 +6,7 @@ import (
 
 	"replayd/internal/dispatch"
 	"replayd/internal/measure"
+	"replayd/internal/metrics"
 )
 
 // warmUp plays the first rows of the plan in a closed loop of their own. It returns when they have ended, or when a stop
@@ -24,8 +25,8 @@ func (r *Runner) warmUp(ctx context.Context) error {
 		c.Lanes = max(1, r.w.WarmupLanes)
 	}
 	r.play(c, stage{
-		phase: measure.Warmup, closed: true, rows: r.w.Warmup, epoch: r.salted(),
-		count: uncounted{r.w.Count}, observers: r.w.Warmed,
+		phase: measure.Warmup, closed: true, rows: r.w.Warmup.Requests, epoch: r.salted(),
+		count: metrics.Unseen(), observers: r.w.Warmed,
 	})
 	err := f.run(ctx)
 	<-r.warmed
@@ -43,12 +44,11 @@ func (r *Runner) warmUp(ctx context.Context) error {
 func (r *Runner) play(c dispatch.Config, s stage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, l := range r.idle {
-		close(l.work)
-	}
-	r.idle, r.lanes, r.entered = nil, 0, false
+	r.lanes.close()
+	r.lanes.started, r.entered = 0, false
 	c.Paused = r.d.IsPaused()
 	r.d, r.stage = dispatch.New(c), s
+	r.show()
 	if !r.until.IsZero() {
 		r.step(dispatch.Event{Kind: dispatch.Retire, At: r.until}, nil)
 	}
@@ -58,7 +58,7 @@ func (r *Runner) play(c dispatch.Config, s stage) {
 // of the plan, so that the rows of the warm-up and of the plan have the same texts.
 func (r *Runner) salted() time.Time {
 	if r.w.Epoch.IsZero() && !r.w.Plan.FollowsWall() {
-		r.salt = readClock(r.w.Wall).Wall
+		r.salt = r.w.clock().Wall
 		return r.salt
 	}
 	return r.w.Epoch

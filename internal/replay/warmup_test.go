@@ -23,9 +23,12 @@ func TestWarmup(t *testing.T) {
 		lanes  int
 		last   time.Duration // between the first request of the warm-up and its end
 	}{
-		"open":           {once, synth.SaltLoop, 3, 1, 3 * time.Second},
-		"two lanes":      {once, synth.SaltNone, 3, 2, 2 * time.Second},
-		"align start":    {schedule.Options{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}, synth.SaltLoop, 3, 1, 3 * time.Second},
+		"open":      {once, synth.SaltLoop, 3, 1, 3 * time.Second},
+		"two lanes": {once, synth.SaltNone, 3, 2, 2 * time.Second},
+		"align start": {schedule.Options{Repeat: schedule.Repeat{
+			Mode: schedule.Loops, Align: schedule.Start,
+			Every: time.Minute,
+		}}, synth.SaltLoop, 3, 1, 3 * time.Second},
 		"comes round":    {once, synth.SaltLoop, 7, 1, 7 * time.Second},
 		"closed":         {closedOnce, synth.SaltLoop, 6, 0, 2 * time.Second}, // on the 4 lanes of the plan
 		"closed, no end": {closedLoop, synth.SaltLoop, 6, 0, 2 * time.Second},
@@ -35,7 +38,7 @@ func TestWarmup(t *testing.T) {
 				warmed := &kept{}
 				src := every(5, time.Second)
 				b := newBench(t, src, c.plan, &fake{ttft: time.Second}, func(w *Workload) {
-					w.Warmup, w.WarmupLanes, w.Warmed, w.Rows, w.Lanes, w.Salt = c.warmup, c.lanes, []Observer{warmed}, 5, 4, c.salt
+					w.Warmup.Requests, w.WarmupLanes, w.Warmed, w.Rows, w.Lanes, w.Salt = c.warmup, c.lanes, []Observer{warmed}, 5, 4, c.salt
 				})
 				begin := time.Now()
 				time.AfterFunc(1500*time.Millisecond, func() {
@@ -76,7 +79,8 @@ func TestWarmup(t *testing.T) {
 func TestWarmupStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		warmed := &kept{}
-		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup, w.Warmed = 100, []Observer{warmed} })
+		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second},
+			func(w *Workload) { w.Warmup.Requests, w.Warmed = 100, []Observer{warmed} })
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(2500*time.Millisecond, stop)
 		begin := time.Now()
@@ -91,7 +95,7 @@ func TestWarmupStops(t *testing.T) {
 func TestWarmupPausesAndPays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) {
-			w.Warmup, w.Budget = 3, limits.Budget{RequestsPerMinute: 7}
+			w.Warmup.Requests, w.Budget = 3, limits.Budget{RequestsPerMinute: 7}
 		})
 		time.AfterFunc(1500*time.Millisecond, func() { b.Pause(true) })
 		time.AfterFunc(3*time.Second, func() { want(t, "phase", b.State().Phase, Paused) })
@@ -107,7 +111,7 @@ func TestWarmupPausesAndPays(t *testing.T) {
 // A workload that starts paused begins its warm-up when it is resumed.
 func TestWarmupBeginsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, every(2, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 3 })
+		b := newBench(t, every(2, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup.Requests = 3 })
 		b.Pause(true)
 		time.AfterFunc(10*time.Second, func() {
 			b.fake.mu.Lock()
@@ -124,7 +128,7 @@ func TestWarmupBeginsPaused(t *testing.T) {
 // A workload that is retired during its warm-up sends no request of the plan.
 func TestWarmupRetires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup = 100 })
+		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup.Requests = 100 })
 		time.AfterFunc(1500*time.Millisecond, func() { b.Retire(time.Now().Add(time.Second)); b.SetDrain(time.Minute) })
 		begin := time.Now()
 		b.run(t, t.Context(), t.Context())
@@ -139,7 +143,7 @@ func TestDrainIsSetBeforeTheWarmup(t *testing.T) {
 		f := &fake{ttft: 20 * time.Second}
 		f.refuse.Store(true) // so that the warm-up waits for the target
 		warmed := &kept{}
-		b := newBench(t, rows(3), closedOnce, f, func(w *Workload) { w.Warmup, w.Lanes, w.Warmed = 3, 1, []Observer{warmed} })
+		b := newBench(t, rows(3), closedOnce, f, func(w *Workload) { w.Warmup.Requests, w.Lanes, w.Warmed = 3, 1, []Observer{warmed} })
 		time.AfterFunc(500*time.Millisecond, func() { b.SetDrain(time.Second) })
 		time.AfterFunc(2*time.Second, func() { f.refuse.Store(false) })
 		ctx, stop := context.WithCancel(t.Context())
@@ -161,7 +165,7 @@ func TestWarmupOfTimedConversations(t *testing.T) {
 				src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Offset: time.Minute}, trace.Record{Session: "s", Offset: 2 * time.Minute})
 				warmed := &kept{}
 				b := newBench(t, src, once, &fake{ttft: time.Second}, func(w *Workload) {
-					w.Warmup, w.Warmed = 3, []Observer{warmed}
+					w.Warmup.Requests, w.Warmed = 3, []Observer{warmed}
 					if epoch > 0 {
 						w.Epoch = time.Now().Add(epoch).Round(0)
 					}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,7 +85,7 @@ func TestGuard(t *testing.T) {
 			want(t, "in flight", b.counter(t, "replayd_requests_in_flight", ""), 2.0)
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", "waiting"), 1.0)
 			want(t, "guard_open of all", b.counter(t, "replayd_guard_open", ""), 1.0)
-			want(t, "connections opened for what will be dropped", b.short(), 0)
+			want(t, "connections opened for what will be dropped", b.short()[0], 0)
 		})
 		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // last seen by the row of 20.1 s
 		after(25*time.Second+99*time.Millisecond, func() {
@@ -148,16 +147,12 @@ func TestGuardDropsWhatWaits(t *testing.T) {
 // A row is not sent if the guard opens before its message is built.
 func TestGuardSeenByTheBuilder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		due := time.Now().Truncate(time.Minute).Add(1500 * time.Millisecond)
-		var asked atomic.Int64
-		b := newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
+		var b *bench
+		b = newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
 			&fake{ttft: time.Second}, func(w *Workload) {
-				w.Ahead, w.Guard = 1, limits.Guard{Waiting: 8} // the second message is built after the first is sent
+				w.Prebuild.Bytes, w.Guard = 1, limits.Guard{Waiting: 1} // the second message is built after the first is sent
 				w.Load = func() (limits.Load, error) {
-					if time.Now().Equal(due) {
-						asked.Add(1)
-					}
-					return limits.Load{Waiting: float64(min(asked.Load(), 2) * 4)}, nil
+					return limits.Load{Waiting: b.counter(t, "replayd_requests_in_flight", "")}, nil
 				}
 			})
 		b.run(t, until(t, 30*time.Second), t.Context())
@@ -205,7 +200,7 @@ func TestBlindGuard(t *testing.T) {
 		"until the first figures": {func(*Workload, *engine) {}, span(21, 300), []string{
 			"0s guard opened, requests are held back: missing_metrics: http://engine/metrics: connection refused (w)", "2.1s guard closed after 2.1s, requests are sent again (w)",
 		}},
-		"go":                 {func(w *Workload, _ *engine) { w.Guard.Blind = limits.BlindGo }, all, nil},
+		"go":                 {func(w *Workload, _ *engine) { w.Guard.OnMissingMetrics = limits.BlindGo }, all, nil},
 		"nothing is scraped": {func(w *Workload, _ *engine) { w.Load = nil }, nil, []string{"0s guard opened, requests are held back: missing_metrics: the engine's metrics are not scraped (w)"}},
 		"no limit needs it":  {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ErrorRatio: 0.1, ResumeAfter: time.Second} }, all, nil},
 		"no guard":           {func(w *Workload, _ *engine) { w.Guard = limits.Guard{ResumeAfter: time.Second} }, all, nil},
@@ -221,7 +216,7 @@ func TestBlindGuard(t *testing.T) {
 			"4.6s guard stays open: unsupported: llama.cpp has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
 		}},
 		"unsupported, go": {func(w *Workload, e *engine) {
-			w.Guard = limits.Guard{KVCacheUsage: 0.9, Blind: limits.BlindGo}
+			w.Guard = limits.Guard{KVCacheUsage: 0.9, OnMissingMetrics: limits.BlindGo}
 			after(4*time.Second+550*time.Millisecond, func() { e.set(limits.Load{Waiting: 1, KVCacheUsage: math.NaN(), Pages: 3}, nil) })
 		}, all, []string{
 			"4.6s as ERROR: guard ignores a limit (on_missing_metrics: go): the engine has not shown kv_cache_usage on 3 pages; it shows waiting (w)",
@@ -250,6 +245,26 @@ func TestBlindGuard(t *testing.T) {
 	}
 }
 
+// Where this process did not read the engine's page, rows are held back all the same, but as missed. A reading that the engine spoils is
+// the guard's.
+func TestGuardWithoutReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newEngine()
+		b := newBench(t, every(300, 100*time.Millisecond), minutes, &fake{}, func(w *Workload) {
+			w.Guard, w.Load = limits.Guard{Waiting: 8, ResumeAfter: time.Second}, e.now
+		})
+		e.say(0, nil)
+		after(10*time.Second+50*time.Millisecond, func() { e.set(limits.Load{Unread: true}, errScrape) })
+		after(12*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
+		after(20*time.Second+50*time.Millisecond, func() { e.set(limits.Load{Unread: true}, errScrape) })
+		after(22*time.Second+50*time.Millisecond, func() { e.say(0, errScrape) })
+		after(24*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
+		b.run(t, until(t, 40*time.Second), t.Context())
+		want(t, "rows", b.sentOnce(t)[time.Now().Unix()/60], slices.Concat(span(0, 101), span(130, 201), span(250, 300)))
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Missed: 29 + 20, measure.Guarded: 29})
+	})
+}
+
 // The server fails for a while. Single trials, which count like other requests, find out when it is back.
 func TestGuardByErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -261,13 +276,14 @@ func TestGuardByErrors(t *testing.T) {
 			return 0
 		}
 		f, told := &fake{ttft: 1250 * time.Millisecond, status: down}, []string{}
-		b := newBench(t, every(1800, 100*time.Millisecond), schedule.Options{Mode: schedule.Once}, f, func(w *Workload) {
-			w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
-			w.Epoch = begin
-		})
+		b := newBench(t, every(1800, 100*time.Millisecond), schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}},
+			f, func(w *Workload) {
+				w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+				w.Epoch = begin
+			})
 		after(20*time.Second+50*time.Millisecond, func() {
 			want(t, "reason", strings.HasPrefix(b.State().Reason, "error_ratio 0.2"), true)
-			want(t, "connections for trials", b.short() <= 1, true)
+			want(t, "connections for trials", b.short()[0] <= 1, true)
 		})
 		b.run(t, t.Context(), t.Context())
 		rows := b.sentOnce(t)[0]

@@ -32,17 +32,8 @@ func (c Canary) slowest() Section {
 		if len(pairs) == 0 {
 			continue
 		}
-		t := chart.Table{Title: "By " + names[m], Folded: s.Title != ""}
-		t.Columns = []chart.Column{
-			{Name: "row", Text: true},
-			{Name: "candidate"},
-			{Name: "baseline"},
-			{Name: "longer by"},
-			{Name: "ratio"},
-			{Name: "candidate's request"},
-			{Name: "baseline's request"},
-			{Name: "candidate's was sent"},
-		}
+		t := chart.Table{Title: "By " + names[m], Folded: s.Title != "", Columns: chart.Columns("row", "candidate",
+			"baseline", "longer by", "ratio", "candidate's request", "baseline's request", "candidate's was sent")}
 		for i := range pairs {
 			p := &pairs[i]
 			base, cand := p.Requests[canary.Baseline].Latency(m), p.Requests[canary.Candidate].Latency(m)
@@ -68,15 +59,8 @@ func (c Canary) bad() Section {
 			continue
 		}
 		other := 1 - side
-		t := chart.Table{Title: fmt.Sprintf("First bad requests of the %v", side)}
-		t.Columns = []chart.Column{
-			{Name: "row", Text: true},
-			{Name: "why", Text: true},
-			{Name: fmt.Sprintf("on the %v", other), Text: true},
-			{Name: "request"},
-			{Name: fmt.Sprintf("request of the %v", other)},
-			{Name: "planned"},
-		}
+		t := chart.Table{Title: fmt.Sprintf("First bad requests of the %v", side), Columns: chart.Columns("row", "<why",
+			fmt.Sprintf("<on the %v", other), "request", fmt.Sprintf("request of the %v", other), "planned")}
 		for i := range pairs {
 			p := &pairs[i]
 			beside := "good"

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"replayd/internal/canary"
-	"replayd/internal/result/resulttest"
 	"replayd/internal/terminal"
+	"replayd/test/resulttest"
 )
 
 // compared returns the comparison of some pairs, two a second. The candidate's times are as many times as long, and form changes the pairs.
@@ -44,7 +44,7 @@ func compared(pairs int, slower float64, form func(i int, p *canary.Pair, random
 			break
 		}
 	}
-	c.Judgement = comparison.Judge()
+	c.Judgment = comparison.Judge()
 	return c
 }
 
@@ -60,7 +60,9 @@ func fails(i int, p *canary.Pair, _ *rand.Rand) {
 	if i%100 == 32 {
 		bad(canary.Baseline, "timeout_total")
 	}
-	p.Void = i%50 == 3
+	if i%50 == 3 {
+		p.Void = canary.VoidLate
+	}
 }
 
 func queues(_ int, p *canary.Pair, _ *rand.Rand) {
@@ -89,7 +91,7 @@ func TestCanaryOneTruth(t *testing.T) {
 	} {
 		page := written(t, c.Page())
 		var lines []string
-		for line := range strings.Lines(terminal.Comparison(&c.Judgement, c.Options, 0)) {
+		for line := range strings.Lines(terminal.Comparison(&c.Judgment, c.Options, 0)) {
 			lines = append(lines, strings.TrimSpace(line))
 		}
 		verdict := strings.TrimPrefix(lines[len(lines)-1], "verdict: ")

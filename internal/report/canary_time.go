@@ -114,13 +114,13 @@ func (c Canary) ratio(l timeline, m *canary.MetricState) chart.Plot {
 	}
 }
 
-// mostRows bounds the table behind a plot.
-const mostRows = 100
+// maxRows bounds the table behind a plot.
+const maxRows = 100
 
 // table returns the figures of blocks at equal distances, and of the latest one.
 func (l timeline) table(m canary.Metric) *chart.Table {
-	t := &chart.Table{Columns: []chart.Column{{Name: "block", Text: true}, {Name: "ends at"}, {Name: "pairs"}, {Name: "calm"}, {Name: "ratio"}, {Name: "ratio so far"}, {Name: "interval"}}}
-	step := (len(l.blocks) + mostRows - 1) / mostRows
+	t := &chart.Table{Columns: chart.Columns("block", "ends at", "pairs", "calm", "ratio", "ratio so far", "interval")}
+	step := (len(l.blocks) + maxRows - 1) / maxRows
 	for i, b := range l.blocks {
 		if i%step != 0 && i != len(l.blocks)-1 {
 			continue
@@ -146,14 +146,11 @@ func each(f func(float64) float64, values []float64) (all []float64) {
 
 // ratioEnds returns the ends of an axis that has all values but, of many, the farthest 2 % on either side, and some more values.
 func ratioEnds(values []float64, more ...float64) (lo, hi float64) {
-	sorted := slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(values), math.IsNaN)))
-	n := int64(len(sorted))
-	at := func(rank int64) float64 { return sorted[rank] }
-	if n >= 50 {
-		more = append(more, stats.Percentile(2, n, at), stats.Percentile(98, n, at))
-	} else {
-		more = append(more, sorted...)
+	values = slices.DeleteFunc(slices.Clone(values), math.IsNaN)
+	if len(values) >= 50 {
+		values = []float64{stats.PercentileOf(2, values), stats.PercentileOf(98, values)}
 	}
+	more = append(more, values...)
 	lo, hi = slices.Min(more), slices.Max(more)
 	step := chart.NiceStep(max(hi-lo, 0.01)/5, "")
 	return step * math.Floor(lo/step-0.25), step * math.Ceil(hi/step+0.25)

@@ -13,33 +13,34 @@ import (
 	"replayd/internal/stats"
 )
 
-// mostOverlaid is the most runs drawn in one plot; more lines could not be told apart.
-const mostOverlaid = 8
+// maxOverlaid is the most runs drawn in one plot; more lines could not be told apart.
+const maxOverlaid = 8
 
 // methods explains how the intervals are computed.
 var methods = []string{
-	"Evidence: each run is cut into up to 30 blocks of equal time, because requests that share a queue depend on each other. No block is shorter than the run’s mean latency. Neighbouring blocks that are alike count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
+	"Evidence: each run is cut into up to 30 blocks of equal time, because requests that share a queue depend on each other. No block is shorter than the run’s mean latency. Neighboring blocks that are alike count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
 	"Side by side: intervals of 95 %. Means and rates: Student’s t over the blocks. Percentiles: Woodruff (1952), from the share of requests up to the percentile. Shares: Wilson.",
 	"Differences: each block of a run is held against the block at the same place of the other run, so a burst that both runs met is no error. All figures on the page are one family, by Holm’s procedure: where runs are equal, the chance of any “better” or “worse” is held at 5 %. The interval of a figure has the level at which Holm’s procedure judged that figure, so it leaves out 0 exactly where there is a verdict.",
+	"Row by row: rows that two runs of one trace have in common are held against each other, each with itself. The figure is " +
+		"the geometric mean over the rows that ended ok in both, in blocks of the time in which the first run sent the row. " +
+		"Rows are paired if at least half of each run’s rows have a partner.",
 	"Two runs do not show how much one run differs from the next of the same kind, or what traffic does that changes more slowly than the runs are long. For both, repeat runs.",
 }
 
 // comparison returns the page that compares several runs.
 func comparison(runs []result.Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
-	var all []lookedAt
-	for _, r := range runs {
-		all = append(all, look(r))
-	}
-	sortRuns(all)
+	all := allOf(runs)
 	p.Warnings = warningsOfAll(all)
-	all = slices.DeleteFunc(all, func(l lookedAt) bool { return len(l.rows) == 0 })
+	all = withRows(all)
 	if len(all) == 0 {
 		p.Lead = "There is no request in any of these runs."
 		return p
 	}
-	alike(all)
-	each, family := judge(all)
+	each, by, family := judge(all)
+	for i, l := range all[1:] {
+		p.Pairs = append(p.Pairs, pairsText(all[0], l, by[i]))
+	}
 	var points []ParetoPoint
 	for _, l := range all {
 		points = append(points, l.pareto())
@@ -49,22 +50,32 @@ func comparison(runs []result.Run) Page {
 	} else if len(all) > 1 {
 		p.Lead = headline(all[0], all[1], each[0])
 	}
-	if s := tradeOff(all); s.Title != "" {
-		p.Sections = append(p.Sections, s)
-	}
-	p.Sections = append(p.Sections, sideBySide(all))
+	p.Add(tradeOff(points), sideBySide(all))
 	if len(all) > 1 {
-		p.Sections = append(p.Sections, differences(all, each, family))
+		p.Add(differences(all, each, family, p.Pairs))
 	}
-	p.Sections = append(p.Sections, overlaid(all), whatWasRun(all), Section{Title: "How the intervals come about", Short: "Method", Text: methods})
+	p.Add(overlaid(all), whatWasRun(all), Section{Title: "How the intervals come about", Short: "Method", Text: methods})
 	if len(all) == 2 { // a reader who compares two runs looks for the differences first
 		slices.SortStableFunc(p.Sections, func(a, b Section) int { return cmp.Compare(order(a), order(b)) })
 	}
 	return p
 }
 
+func allOf(runs []result.Run) []runData {
+	all := make([]runData, len(runs))
+	for i, r := range runs {
+		all[i] = newRunData(r)
+	}
+	sortRuns(all)
+	return all
+}
+
+func withRows(all []runData) []runData {
+	return slices.DeleteFunc(all, func(l runData) bool { return len(l.rows) == 0 })
+}
+
 // warningsOfAll lists the warnings of several runs. Runs with the same warning share a line.
-func warningsOfAll(all []lookedAt) []string {
+func warningsOfAll(all []runData) []string {
 	var shared SharedTexts
 	for _, l := range all {
 		own := warnings(l.Run)
@@ -87,7 +98,7 @@ func order(s Section) int {
 }
 
 // sortRuns sorts runs by concurrency if each run has a different one. Otherwise it keeps the order given.
-func sortRuns(all []lookedAt) {
+func sortRuns(all []runData) {
 	seen := map[int]bool{}
 	for _, l := range all {
 		c := l.Settings.Concurrency
@@ -96,11 +107,14 @@ func sortRuns(all []lookedAt) {
 		}
 		seen[c] = true
 	}
-	slices.SortStableFunc(all, func(a, b lookedAt) int { return cmp.Compare(a.Settings.Concurrency, b.Settings.Concurrency) })
+	slices.SortStableFunc(all, func(a, b runData) int {
+		return cmp.Compare(a.Settings.Concurrency,
+			b.Settings.Concurrency)
+	})
 }
 
 // headline compares run b with run a in one sentence.
-func headline(a, b lookedAt, all []judgement) string {
+func headline(a, b runData, all []judgment) string {
 	var parts []string
 	judged := 0
 	for _, j := range all {
@@ -129,20 +143,6 @@ func headline(a, b lookedAt, all []judgement) string {
 	}
 }
 
-// signed formats a value with its sign.
-func signed(v float64, unit string) string {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "–"
-	}
-	switch {
-	case v < 0:
-		return "−" + number.Value(-v, unit)
-	case v > 0:
-		return "+" + number.Value(v, unit)
-	}
-	return number.Value(0, unit)
-}
-
 // withInterval formats a figure and its interval without the unit: 212 (208 to 217).
 func withInterval(in stats.Interval) string {
 	switch {
@@ -158,8 +158,8 @@ func withInterval(in stats.Interval) string {
 	return fmt.Sprintf("%s (%s to %s)", number.Short(in.Value), number.Short(in.Low), number.Short(in.High))
 }
 
-func sideBySide(all []lookedAt) Section {
-	t := chart.Table{Columns: []chart.Column{{Name: "figure", Text: true}}}
+func sideBySide(all []runData) Section {
+	t := chart.Table{Columns: chart.Columns("figure")}
 	counts := []string{"Requests sent"}
 	for _, l := range all {
 		t.Columns = append(t.Columns, chart.Column{Name: l.name()})
@@ -184,40 +184,39 @@ func sideBySide(all []lookedAt) Section {
 }
 
 // overlaid plots the distribution of each latency, with all runs in one plot.
-func overlaid(all []lookedAt) Section {
+func overlaid(all []runData) Section {
 	s := Section{Title: "Distributions of all runs", Short: "Distributions"}
-	shown := all[:min(len(all), mostOverlaid)]
+	shown := all[:min(len(all), maxOverlaid)]
 	if len(all) > len(shown) {
 		s.Text = append(s.Text, fmt.Sprintf("The first %d of %d runs, so that their lines can be told apart.", len(shown), len(all)))
 	}
 	for _, q := range shownQuantities {
-		with := slices.DeleteFunc(slices.Clone(shown), func(l lookedAt) bool { return l.of(q.tag).N() == 0 })
+		with := slices.DeleteFunc(slices.Clone(shown), func(l runData) bool { return l.of(q.Tag()).N() == 0 })
 		if len(with) == 0 {
 			continue
 		}
 		var sets []chart.Series
-		log := false
 		for _, l := range with {
-			sets = append(sets, chart.Series{Name: l.name(), Y: l.of(q.tag).Values})
-			log = log || chart.Wide(l.of(q.tag))
+			sets = append(sets, chart.Series{Name: l.name(), Y: l.of(q.Tag()).Values})
 		}
-		median := func(l lookedAt) float64 { return l.of(q.tag).Percentile(50) }
-		byMedian := func(a, b lookedAt) int { return cmp.Compare(median(a), median(b)) }
+		median := func(l runData) float64 { return l.of(q.Tag()).Percentile(50) }
+		byMedian := func(a, b runData) int { return cmp.Compare(median(a), median(b)) }
 		least, most := slices.MinFunc(with, byMedian), slices.MaxFunc(with, byMedian)
 		low, high := median(least), median(most)
 		title := fmt.Sprintf("%s p50: %s in all runs", upper(q.short), number.Value(low, "ms"))
 		if number.Value(low, "ms") != number.Value(high, "ms") {
 			title = fmt.Sprintf("%s p50: from %s (%s) to %s (%s)", upper(q.short), number.Value(low, "ms"), least.name(), number.Value(high, "ms"), most.name())
 		}
-		log = log || high > 5*low && low > 0
-		s.Plots = append(s.Plots, chart.ECDF(title, chart.Axis{Label: q.long, Unit: "ms", Log: log}, sets...))
+		x := chart.Axis{Label: q.long, Unit: "ms", Log: high > 5*low && low > 0}
+		s.Plots = append(s.Plots, chart.ECDF(title, x, sets...))
 	}
 	return s
 }
 
 // whatWasRun lists the settings and the request counts of each run.
-func whatWasRun(all []lookedAt) Section {
-	t := chart.Table{Columns: []chart.Column{{Name: "run", Text: true}, {Name: "concurrency"}, {Name: "rate"}, {Name: "GPUs"}, {Name: "ok"}, {Name: "failed"}, {Name: "duration"}, {Name: "model", Text: true}, {Name: "command", Text: true}}}
+func whatWasRun(all []runData) Section {
+	t := chart.Table{Columns: chart.Columns("run", "concurrency", "rate", "GPUs", "ok", "failed", "duration",
+		"<model", "<command")}
 	known := func(n int) string {
 		if n == 0 {
 			return "–"
@@ -235,7 +234,8 @@ func whatWasRun(all []lookedAt) Section {
 		})
 	}
 	s := Section{Title: "What was run"}
-	if one := all[0].Settings.Command; one != "" && !slices.ContainsFunc(all, func(l lookedAt) bool { return l.Settings.Command != one }) {
+	if one := all[0].Settings.Command; one != "" &&
+		!slices.ContainsFunc(all, func(l runData) bool { return l.Settings.Command != one }) {
 		last := len(t.Columns) - 1
 		t.Columns = t.Columns[:last]
 		for i := range t.Rows {

@@ -10,40 +10,13 @@ import (
 	"replayd/internal/stats"
 )
 
-// A run is cut into blocks of equal time, because requests that share a queue are not independent. A run has at most
-// mostBlocks blocks. No block is shorter than the mean latency; otherwise one request would span several blocks. A run
-// with fewer than fewestBlocks blocks is not judged. docs/decisions/0021-blocks-of-time.md has the simulations.
-const (
-	mostBlocks   = 30
-	fewestBlocks = 12
-)
-
 // tail is 1 − the confidence level of all intervals on pages. It is also the chance that a page of equal runs has any
 // wrong verdict.
 const tail = 0.05
 
-// blocksOf returns the number of blocks of a run, or 1 if the run is too short.
-func blocksOf(l lookedAt) int {
-	mean := l.meanLatency()
-	n := int(min(mostBlocks, l.seconds/mean))
-	if !(mean > 0) || n < fewestBlocks {
-		return 1
-	}
-	return n
-}
-
-// meanLatency returns the mean time from start to end of the ok requests, in seconds; NaN without any.
-func (l lookedAt) meanLatency() float64 {
-	var lived float64
-	for _, r := range l.ok {
-		lived += float64(r.End-r.Start) / 1e9
-	}
-	return lived / float64(len(l.ok))
-}
-
 // alike gives all runs the number of blocks of the run with the fewest. A run that is too short keeps its single block.
-func alike(all []lookedAt) {
-	n := mostBlocks
+func alike(all []runData) {
+	n := maxBlocks
 	for _, l := range all {
 		if l.blocks > 1 {
 			n = min(n, l.blocks)
@@ -55,7 +28,7 @@ func alike(all []lookedAt) {
 }
 
 // unit describes the blocks of a run in words.
-func (l lookedAt) unit() string {
+func (l runData) unit() string {
 	switch {
 	case len(l.ok) == 0:
 		return "no request ended ok"
@@ -66,35 +39,41 @@ func (l lookedAt) unit() string {
 }
 
 // cut sums values and their weights by block. It skips rows whose value or weight is NaN.
-func (l lookedAt) cut(rows []result.Row, at func(result.Row) int64, of func(result.Row) (value, weight float64)) []stats.Block {
+func (l runData) cut(rows []result.Row, at func(result.Row) int64,
+	of func(result.Row) (value, weight float64),
+) []stats.Block {
 	blocks := make([]stats.Block, l.blocks)
 	for _, r := range rows {
 		value, weight := of(r)
 		if math.IsNaN(value) || math.IsNaN(weight) {
 			continue
 		}
-		block := 0
-		if l.seconds > 0 {
-			block = min(l.blocks-1, max(0, int(l.at(at(r))/l.seconds*float64(l.blocks))))
-		}
-		b := &blocks[block]
+		b := &blocks[l.block(at(r))]
 		b.Sum, b.Weight = b.Sum+value, b.Weight+weight
 	}
 	return blocks
 }
 
+// block returns the index of the block of an instant.
+func (l runData) block(instant int64) int {
+	if l.seconds == 0 {
+		return 0
+	}
+	return min(l.blocks-1, max(0, int(l.at(instant)/l.seconds*float64(l.blocks))))
+}
+
 func started(r result.Row) int64 { return r.Start }
 
 // mean estimates the mean of a quantity over ok requests.
-func (l lookedAt) mean(value func(result.Row) float64) stats.Estimate {
-	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) { return value(r), 1 }))
+func (l runData) mean(q measure.Quantity) stats.Estimate {
+	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) { return r.Value(q), 1 }))
 }
 
 // percentile estimates the percentile p of a quantity over rows; d is the distribution of that quantity.
-func (l lookedAt) percentile(rows []result.Row, value func(result.Row) float64, d stats.Distribution, p float64) stats.Estimate {
+func (l runData) percentile(rows []result.Row, q measure.Quantity, d stats.Distribution, p float64) stats.Estimate {
 	most := d.Percentile(p)
 	return stats.PercentileEstimate(d, p, l.cut(rows, started, func(r result.Row) (float64, float64) {
-		switch v := value(r); {
+		switch v := r.Value(q); {
 		case math.IsNaN(v):
 			return v, 0
 		case v <= most:
@@ -105,7 +84,7 @@ func (l lookedAt) percentile(rows []result.Row, value func(result.Row) float64, 
 }
 
 // rate estimates an amount per second over ok requests, from their first start to their last end.
-func (l lookedAt) rate(amount func(result.Row) float64) stats.Estimate {
+func (l runData) rate(amount func(result.Row) float64) stats.Estimate {
 	l.zero, l.seconds = l.figures.Start, l.figures.Seconds()
 	blocks := l.cut(l.ok, func(r result.Row) int64 { return r.End }, func(r result.Row) (float64, float64) { return amount(r), 0 })
 	for i := range blocks {
@@ -115,7 +94,7 @@ func (l lookedAt) rate(amount func(result.Row) float64) stats.Estimate {
 }
 
 // share estimates the share of sent requests whose outcome satisfies of.
-func (l lookedAt) share(of func(measure.Outcome) bool) stats.Estimate {
+func (l runData) share(of func(measure.Outcome) bool) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.rows, started, func(r result.Row) (float64, float64) {
 		if of(r.Outcome) {
 			return 1, 1

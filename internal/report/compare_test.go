@@ -8,7 +8,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 // noisy returns a run of n requests, one a second. A larger slow means a slower engine.
@@ -107,7 +107,7 @@ func TestNothingWasWritten(t *testing.T) {
 			run.Rows[i] = result.Row{Outcome: measure.ConnectFailed, End: run.Rows[i].End, Lateness: math.NaN()}
 		}
 	}
-	if l := look(a); l.seconds != 0 {
+	if l := newRunData(a); l.seconds != 0 {
 		t.Errorf("it lasted %v s, want 0", l.seconds)
 	}
 	if _, _, text := verdicts(t, a, b); !strings.Contains(text, "a: no request ended ok") || !strings.Contains(text, "One family: 1 figure on") {

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
-	"replayd/internal/stats"
 )
 
 // HTML returns the page of one run, or of several runs side by side. The caller sets the theme, the footer and the
@@ -23,97 +21,19 @@ func HTML(runs []result.Run) Page {
 	return comparison(runs)
 }
 
-// A lookedAt is a run with the values that its page computes once.
-type lookedAt struct {
-	result.Run
-	rows    []result.Row // the measured rows, ordered by start
-	ok      []result.Row
-	figures result.Statistics
-	zero    int64   // the first start, Unix ns
-	seconds float64 // from zero to the last end
-	blocks  int     // the number of blocks of equal time
-}
-
-func look(run result.Run) lookedAt {
-	l := lookedAt{Run: run, rows: run.Measured(), figures: run.Statistics()}
-	for _, r := range l.rows {
-		if r.Outcome == measure.OK {
-			l.ok = append(l.ok, r)
-		}
-	}
-	l.zero = l.figures.First
-	if l.zero > 0 { // a request was written
-		l.seconds = max(0, float64(l.figures.Last-l.zero)/1e9)
-	}
-	l.blocks = blocksOf(l)
-	return l
-}
-
-// name returns the run's name for texts.
-func (l lookedAt) name() string { return cmp.Or(l.Name, "this run") }
-
-// at converts an instant in Unix ns to seconds since the first start.
-func (l lookedAt) at(instant int64) float64 { return float64(instant-l.zero) / 1e9 }
-
-// A shownQuantity is a latency that pages plot.
-type shownQuantity struct {
-	tag, short, long string
-	value            func(result.Row) float64
-}
-
-var shownQuantities = []shownQuantity{
-	{"time_to_first_token", "TTFT", "time to first token", func(r result.Row) float64 { return r.TTFT }},
-	{"inter_token_latency", "ITL", "inter-token latency", func(r result.Row) float64 { return r.ITL }},
-	{"request_latency", "latency", "request latency", func(r result.Row) float64 { return r.Latency }},
-}
-
-// of returns the distribution of a metric. The distribution has no values if the metric is not defined.
-func (l lookedAt) of(tag string) stats.Distribution {
-	m, _ := l.figures.Metric(tag)
-	return m.Of
-}
-
-// single returns the value of a single-valued metric, or NaN if the metric is not defined.
-func (l lookedAt) single(tag string) float64 {
-	if m, known := l.figures.Metric(tag); known {
-		return m.Avg()
-	}
-	return math.NaN()
-}
-
 func pageOf(run result.Run) Page {
-	l := look(run)
+	l := newRunData(run)
 	p := Page{Title: cmp.Or(run.Name, "replayd run"), Lead: l.lead(), Warnings: warnings(run), Facts: l.facts(), Tiles: l.tiles()}
 	if len(l.rows) == 0 {
 		return p
 	}
-	for _, s := range []Section{l.latencies(), l.sessions(), l.overTime(), l.throughput(), l.lengths(), l.slices(), l.failures(), l.trust(), l.beside()} {
-		if s.Title != "" {
-			p.Sections = append(p.Sections, s)
-		}
-	}
+	p.Add(l.latencies(), l.sessions(), l.overTime(), l.throughput(), l.lengths())
+	p.Add(l.slices(), l.failures(), l.trust(), l.serverMetrics())
 	return p
 }
 
-// warnings lists what limits the figures of a run: an early stop, a warm prefix cache, parts missing from its files. A
-// long list is cut and the rest counted.
-func warnings(run result.Run) []string {
-	const most = 8
-	all := run.Partial
-	if run.Cut {
-		all = append([]string{"The run was stopped before its end: what was not yet due then is not expected"}, all...)
-	}
-	if warm := run.Cache.Warm(); warm != "" {
-		all = append([]string{upper(warm)}, all...)
-	}
-	if len(all) > most {
-		all = append(slices.Clone(all[:most]), fmt.Sprintf("%d more of this kind", len(all)-most))
-	}
-	return all
-}
-
 // lead sums up the run in two sentences.
-func (l lookedAt) lead() string {
+func (l runData) lead() string {
 	f := l.figures
 	if len(l.rows) == 0 {
 		if l.Ledger != nil && l.Ledger.Unsent() > 0 {
@@ -148,18 +68,13 @@ func (l lookedAt) lead() string {
 	case l.Ledger == nil:
 		sent += " " + upper(result.UnknownLedger) + "."
 	case !result.AllThere(l.Run):
-		sent += fmt.Sprintf(" The ledger counts %s expected, %s finished", number.Whole(l.Ledger.Expected), number.Whole(l.Ledger.Finished()))
-		for _, more := range []string{result.DroppedText(*l.Ledger), result.UnfinishedText(*l.Ledger)} {
-			if more != "" {
-				sent += ", " + more
-			}
-		}
-		sent += "."
+		sent += fmt.Sprintf(" The ledger counts %s expected, %s finished%s.",
+			number.Whole(l.Ledger.Expected), number.Whole(l.Ledger.Finished()), result.MissingText(*l.Ledger))
 	}
 	return sent
 }
 
-func (l lookedAt) tiles() []Tile {
+func (l runData) tiles() []Tile {
 	all := append(attainmentTiles(l.Run), cacheTile(l.Run))
 	if len(l.rows) == 0 {
 		return all
@@ -173,7 +88,7 @@ func (l lookedAt) tiles() []Tile {
 	rate("Output", "output_token_throughput", "tokens per second")
 	rate("Output per GPU", "output_token_throughput_per_gpu", "tokens per second")
 	for _, q := range shownQuantities {
-		if d := l.of(q.tag); d.N() > 0 {
+		if d := l.of(q.Tag()); d.N() > 0 {
 			all = append(all, Tile{Name: upper(q.short) + " p50", Text: number.Value(d.Percentile(50), "ms"), Note: "p90 " + number.Value(d.Percentile(90), "ms") + ", p99 " + number.Value(d.Percentile(99), "ms")})
 		}
 	}
@@ -202,13 +117,8 @@ func (l lookedAt) tiles() []Tile {
 }
 
 // facts lists the settings of the run and its ledger.
-func (l lookedAt) facts() (facts []Fact) {
-	add := func(name, text string) {
-		if text != "" {
-			facts = append(facts, Fact{name, text})
-		}
-	}
-	s := l.Settings
+func (l runData) facts() (facts Facts) {
+	s, add := l.Settings, facts.Add
 	add("Command", s.Command)
 	add("Model", s.Model)
 	add("Endpoint", s.Endpoint)
@@ -227,6 +137,9 @@ func (l lookedAt) facts() (facts []Fact) {
 	}
 	if warm := len(l.Rows) - len(l.rows); warm > 0 {
 		add("Warm-up", number.Count(warm, "request")+", in no figure here")
+	}
+	for _, line := range l.Lengths().Lines() {
+		add(upper(line[0]), line[1])
 	}
 	if l.Ledger == nil {
 		return facts

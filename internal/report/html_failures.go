@@ -16,7 +16,7 @@ import (
 const failureBins = 60
 
 // failures shows how requests ended, and plots the failures over time. It is empty if all requests ended ok.
-func (l lookedAt) failures() Section {
+func (l runData) failures() Section {
 	s := Section{Short: "Failures"}
 	by := map[measure.Outcome][]result.Row{}
 	for _, r := range l.rows {
@@ -33,7 +33,8 @@ func (l lookedAt) failures() Section {
 	}
 	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
 	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", number.Whole(len(l.rows)-len(by[measure.OK])), number.Whole(len(l.rows)), ended[0])
-	t := chart.Table{Title: "How requests ended", Columns: []chart.Column{{Name: "outcome", Text: true}, {Name: "requests"}, {Name: "share"}, {Name: "95 % interval"}, {Name: "the first one said", Text: true}}}
+	t := chart.Table{Title: "How requests ended"}
+	t.Columns = chart.Columns("outcome", "requests", "share", "95 % interval", "<the first one said")
 	for _, o := range append([]measure.Outcome{measure.OK}, ended...) {
 		n := len(by[o])
 		text := ""
@@ -66,13 +67,4 @@ func (l lookedAt) failures() Section {
 	}
 	s.Plots = []chart.Plot{p}
 	return s
-}
-
-// cutText returns the first most characters of a text, followed by … if the text is longer.
-func cutText(text string, most int) string {
-	letters := []rune(text)
-	if len(letters) <= most {
-		return text
-	}
-	return string(letters[:most]) + "…"
 }

@@ -3,30 +3,30 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"replayd/internal/chart"
+	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
 )
 
 // latencies shows the distribution of each latency.
-func (l lookedAt) latencies() Section {
+func (l runData) latencies() Section {
 	s := Section{Short: "Latencies"}
 	s.Tables = []chart.Table{l.latencyTable()}
 	for _, q := range shownQuantities {
-		d := l.of(q.tag)
+		d := l.of(q.Tag())
 		if d.N() == 0 {
 			continue
 		}
 		if s.Title == "" {
 			s.Title = fmt.Sprintf("%s: half within %s, one in a hundred above %s", upper(q.short), number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(99), "ms"))
 		}
-		x := chart.Axis{Label: q.long, Unit: "ms", Log: chart.Wide(d)}
+		x := chart.Axis{Label: q.long, Unit: "ms"}
 		histogram := chart.Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), number.Value(d.Percentile(10), "ms"), number.Value(d.Percentile(90), "ms")), x, d.Values)
 		ecdf := chart.ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, chart.Series{Y: d.Values})
 		for _, bound := range l.Settings.SLO {
-			if bound.Quantity.Tag() == q.tag {
+			if bound.Quantity == q.Quantity {
 				ecdf.Title = fmt.Sprintf("%s: within %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
 				ecdf.Marks = []chart.Mark{{Name: "bound", At: bound.Limit, X: true}}
 			}
@@ -34,7 +34,7 @@ func (l lookedAt) latencies() Section {
 		s.Plots = append(s.Plots, histogram, ecdf)
 	}
 	if d := l.of("inter_chunk_latency"); d.N() > 0 {
-		x := chart.Axis{Label: "gap between content chunks", Unit: "ms", Log: chart.Wide(d)}
+		x := chart.Axis{Label: "gap between content chunks", Unit: "ms"}
 		s.Plots = append(s.Plots,
 			chart.Histogram(fmt.Sprintf("Single gaps: the longest is %s", number.Value(d.Max(), "ms")), x, d.Values),
 			chart.ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", number.Value(d.Percentile(99), "ms")), x, chart.Series{Y: d.Values}))
@@ -42,17 +42,11 @@ func (l lookedAt) latencies() Section {
 	return s
 }
 
-// pagePercentiles returns the percentiles that latency tables show, including those that the run asked for.
-func pagePercentiles(s result.Settings) []float64 {
-	all := append([]float64{25, 50, 75, 90, 95, 99, 99.9}, s.Percentiles...)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // latencyTable has a row for each metric of the run that is a distribution.
-func (l lookedAt) latencyTable() chart.Table {
-	t := chart.Table{Title: "Figures of ok requests, and the lateness of all sent requests", Columns: []chart.Column{{Text: true}, {Name: "count"}, {Name: "mean"}, {Name: "± 95 %"}, {Name: "std"}, {Name: "min"}}}
-	percentiles := pagePercentiles(l.Settings)
+func (l runData) latencyTable() chart.Table {
+	t := chart.Table{Title: "Figures of ok requests, and the lateness of all sent requests"}
+	t.Columns = chart.Columns("", "count", "mean", "± 95 %", "std", "min")
+	percentiles := result.Percentiles([]float64{25, 50, 75, 90, 95, 99, 99.9}, l.Settings.Percentiles)
 	for _, p := range percentiles {
 		t.Columns = append(t.Columns, chart.Column{Name: fmt.Sprintf("p%g", p)})
 	}
@@ -63,8 +57,8 @@ func (l lookedAt) latencyTable() chart.Table {
 		}
 		d := m.Of
 		half := math.NaN()
-		if q, known := result.QuantityOf(m.Tag); known {
-			in := l.mean(q.Value).Interval(tail)
+		if q, known := measure.QuantityOf(m.Tag); known {
+			in := l.mean(q).Interval(tail)
 			half = in.High - in.Value
 		}
 		cells := []string{fmt.Sprintf("%s (%s)", m.Name, m.Unit), number.Whole(d.N()), number.Cell(d.Mean), number.Cell(half), number.Cell(d.Std), number.Cell(d.Min())}

@@ -17,13 +17,13 @@ import (
 const lengthBins = 24
 
 // lengths plots latencies over input and output lengths.
-func (l lookedAt) lengths() Section {
+func (l runData) lengths() Section {
 	s := Section{Short: "Lengths"}
 	var words []string
 	add := func(q shownQuantity, axis, unit string, length func(result.Row) int, per float64, perText string) {
 		var x, y []float64
 		for _, r := range l.ok {
-			if v := q.value(r); !math.IsNaN(v) && length(r) > 0 {
+			if v := r.Value(q.Quantity); !math.IsNaN(v) && length(r) > 0 {
 				x, y = append(x, float64(length(r))), append(y, v)
 			}
 		}
@@ -61,7 +61,7 @@ func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perTe
 	}
 	groups := groupsOf(xs, ys)
 	line := chart.Series{Name: "median", Kind: chart.Line}
-	t := &chart.Table{Columns: []chart.Column{{Name: x.Label + ", " + x.Unit, Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}}}
+	t := &chart.Table{Columns: chart.Columns(x.Label+", "+x.Unit, "requests", "p50", "p90", "p99")}
 	for _, g := range groups {
 		line.Add(g.x, g.of.Percentile(50))
 		t.Rows = append(t.Rows, []string{

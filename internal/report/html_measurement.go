@@ -5,13 +5,13 @@ import (
 	"math"
 
 	"replayd/internal/chart"
+	"replayd/internal/measure"
 	"replayd/internal/number"
-	"replayd/internal/result"
 	"replayd/internal/stats"
 )
 
 // late is the lateness of every request that was sent.
-func (l lookedAt) late() stats.Distribution { return l.of("lateness") }
+func (l runData) late() stats.Distribution { return l.of("lateness") }
 
 // The p99 of lateness is good or poor up to these fractions of the
 // median TTFT. The median latency stands in if there is no TTFT.
@@ -20,16 +20,12 @@ const (
 	latePoor = 0.1
 )
 
-func (l lookedAt) lateShare() float64 {
+func (l runData) lateLevel() Level {
 	of := l.of("time_to_first_token")
 	if of.N() == 0 {
 		of = l.of("request_latency")
 	}
-	return l.late().Percentile(99) / of.Percentile(50)
-}
-
-func (l lookedAt) lateLevel() Level {
-	switch share := l.lateShare(); {
+	switch share := l.late().Percentile(99) / of.Percentile(50); {
 	case math.IsNaN(share):
 		return ""
 	case share <= lateGood:
@@ -42,7 +38,7 @@ func (l lookedAt) lateLevel() Level {
 
 // reads returns the number of reads of content with a kernel timestamp, the number of reads that held several chunks,
 // and the mean read delay in ms (NaN if unknown).
-func (l lookedAt) reads() (all, merged int, delay float64) {
+func (l runData) reads() (all, merged int, delay float64) {
 	sum := 0.0
 	for _, r := range l.rows {
 		all, merged = all+r.Reads, merged+r.Merged
@@ -53,7 +49,7 @@ func (l lookedAt) reads() (all, merged int, delay float64) {
 
 // blurred returns a warning if at least 1 read in 100 held several chunks. The gaps between those chunks are not the
 // server's. Otherwise it returns "".
-func (l lookedAt) blurred() string {
+func (l runData) blurred() string {
 	all, merged, delay := l.reads()
 	switch {
 	case merged == 0 || merged*100 < all:
@@ -67,22 +63,21 @@ func (l lookedAt) blurred() string {
 }
 
 // trust says whether the load was the planned one: every expected request was sent, and in time.
-func (l lookedAt) trust() Section {
+func (l runData) trust() Section {
 	s := Section{Short: "Trust"}
-	d := l.late()
+	d, beyond, blurred := l.late(), beyondPlan(l.Run), l.blurred()
 	if d.N() == 0 {
 		s.Title = "The files do not say how late requests were sent"
 		s.Text = []string{"So this page cannot say whether the load was the planned one."}
-		if text := beyondPlan(l.Run); text != "" {
-			s.Text = append(s.Text, text+".")
+		if beyond != "" {
+			s.Text = append(s.Text, beyond+".")
 		}
-		if b := l.blurred(); b != "" {
-			s.Text = append(s.Text, b)
+		if blurred != "" {
+			s.Text = append(s.Text, blurred)
 		}
 		return s
 	}
 	p99 := number.Value(d.Percentile(99), "ms")
-	beyond := beyondPlan(l.Run)
 	switch level := l.lateLevel(); {
 	case beyond != "":
 		s.Title = fmt.Sprintf("%s; 99 %% of the sent requests were at most %s late", beyond, p99)
@@ -97,17 +92,17 @@ func (l lookedAt) trust() Section {
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It includes the wait for a free lane. "+
 		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}
-	if b := l.blurred(); b != "" {
+	if blurred != "" {
 		s.Title += "; some reads held several chunks"
-		s.Text = append(s.Text, b)
+		s.Text = append(s.Text, blurred)
 	}
-	x := chart.Axis{Label: "lateness", Unit: "ms", Log: d.Percentile(1) > 0 && chart.Wide(d)}
+	x := chart.Axis{Label: "lateness", Unit: "ms"}
 	s.Plots = append(s.Plots, chart.Histogram(fmt.Sprintf("Lateness: half within %s", number.Value(d.Percentile(50), "ms")), x, d.Values))
 	if len(l.rows) >= fewestBinned && l.seconds > 0 {
 		width := timeBin(l.lastSent(), min(percentBins, max(fewestBins, len(l.rows)/perBin)))
 		whole := l
 		whole.ok = l.rows
-		plot := whole.bands(shownQuantity{short: "Lateness", long: "lateness", value: func(r result.Row) float64 { return r.Lateness }}, width)
+		plot := whole.bands(shownQuantity{measure.Lateness, "Lateness", "lateness"}, width)
 		s.Plots = append(s.Plots, plot)
 	}
 	return s

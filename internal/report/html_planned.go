@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"replayd/internal/number"
@@ -58,11 +59,20 @@ func beyondPlan(r result.Run) string {
 	return ""
 }
 
-// plannedRows compares the ledgers and the prefix cache of several runs.
-func plannedRows(all []lookedAt) [][]string {
-	rows := [][]string{{"Requests expected"}, {"Requests never sent"}, {"Attainment: good of expected (%)"}, {"Service attainment: good of eligible (%)"}, {"Cached prompt tokens (%)"}, {"Cached beyond what the load explains (%)"}}
+// plannedRows compares the ledgers, the prefix cache and the lengths of several runs.
+func plannedRows(all []runData) [][]string {
+	rows := [][]string{
+		{"Requests expected"},
+		{"Requests never sent"},
+		{"Attainment: good of expected (%)"},
+		{"Service attainment: good of eligible (%)"},
+		{"Cached prompt tokens (%)"},
+		{"Cached beyond what the load explains (%)"},
+		{"Prompts of other lengths than asked (%)"},
+		{"Answers of other lengths than asked (%)"},
+	}
 	for _, r := range all {
-		cells := []string{"–", "–", "–", "–", "–", "–"}
+		cells := slices.Repeat([]string{"–"}, len(rows))
 		if l := r.Ledger; l != nil {
 			cells = append([]string{
 				number.Whole(l.Expected), number.Whole(l.Unsent()),
@@ -74,6 +84,12 @@ func plannedRows(all []lookedAt) [][]string {
 		}
 		if beyond, known := r.Cache.Beyond(); known {
 			cells[5] = number.Digits(100*beyond, 3)
+		}
+		lengths := r.Lengths()
+		for i, s := range []result.LengthSum{lengths.Prompts, lengths.Answers} {
+			if s.Compared > 0 {
+				cells[6+i] = strings.TrimSuffix(number.Percent(s.Other, s.Compared), " %")
+			}
 		}
 		for i, c := range cells {
 			rows[i] = append(rows[i], c)

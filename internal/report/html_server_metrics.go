@@ -13,15 +13,16 @@ import (
 
 // Limits of the section that shows metrics of the server and the GPUs.
 const (
-	besideRows  = 300
-	besidePlots = 8
-	besideLines = 6 // per plot
+	maxSeriesRows  = 300
+	maxSeriesPlots = 8
+	maxSeriesLines = 6 // per plot
 )
 
-// beside shows the metrics that the server and the GPUs reported during the run.
-func (l lookedAt) beside() Section {
+// serverMetrics shows the metrics that the server and the GPUs reported during the run.
+func (l runData) serverMetrics() Section {
 	s := Section{Short: "Server and GPUs"}
-	t := chart.Table{Title: "Series", Folded: true, Columns: []chart.Column{{Name: "series", Text: true}, {Name: "labels", Text: true}, {Name: "unit", Text: true}, {Name: "per second"}, {Name: "min"}, {Name: "mean"}, {Name: "max"}}}
+	t := chart.Table{Title: "Series", Folded: true}
+	t.Columns = chart.Columns("series", "<labels", "<unit", "per second", "min", "mean", "max")
 	byName := map[string][]result.ServerSeries{}
 	var names []string
 	for _, b := range l.ServerSeries {
@@ -33,7 +34,7 @@ func (l lookedAt) beside() Section {
 		if b.Kind == result.Gauge {
 			perSecond, mean = mean, perSecond
 		}
-		if len(t.Rows) < besideRows {
+		if len(t.Rows) < maxSeriesRows {
 			t.Rows = append(t.Rows, []string{b.Name, labelsOf(b), b.Unit, perSecond, number.Short(f.Of.Min()), mean, number.Short(f.Of.Max())})
 		}
 		if b.Kind == result.Gauge && f.Of.Std > 0 {
@@ -51,8 +52,8 @@ func (l lookedAt) beside() Section {
 	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: they have fewer series and cost the most
 		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
 	})
-	for _, name := range names[:min(len(names), besidePlots)] {
-		s.Plots = append(s.Plots, l.besidePlot(name, byName[name]))
+	for _, name := range names[:min(len(names), maxSeriesPlots)] {
+		s.Plots = append(s.Plots, l.seriesPlot(name, byName[name]))
 	}
 	return s
 }
@@ -64,13 +65,13 @@ func rankOf(b result.ServerSeries) int {
 	return 1
 }
 
-func (l lookedAt) besidePlot(name string, all []result.ServerSeries) chart.Plot {
+func (l runData) seriesPlot(name string, all []result.ServerSeries) chart.Plot {
 	first := all[0]
 	p := chart.Plot{Title: cmp.Or(first.Help, name), X: chart.Axis{Label: "time", Unit: "s"}, Y: chart.Axis{Label: name, Unit: first.Unit}}
-	if len(all) > besideLines {
-		p.Note = fmt.Sprintf("%d of %d series.", besideLines, len(all))
+	if len(all) > maxSeriesLines {
+		p.Note = fmt.Sprintf("%d of %d series.", maxSeriesLines, len(all))
 	}
-	for _, b := range all[:min(len(all), besideLines)] {
+	for _, b := range all[:min(len(all), maxSeriesLines)] {
 		line := chart.Series{Kind: chart.Line}
 		if len(all) > 1 {
 			line.Name = labelsOf(b)

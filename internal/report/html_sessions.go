@@ -11,7 +11,7 @@ import (
 )
 
 // sessions shows how sessions ended, how long the ok ones took and in which parts.
-func (l lookedAt) sessions() Section {
+func (l runData) sessions() Section {
 	if l.Ledger == nil || l.Ledger.Sessions.IsZero() || l.Picked {
 		return Section{}
 	}
@@ -38,8 +38,8 @@ func (l lookedAt) sessions() Section {
 }
 
 // makespans plots how many of the ok sessions ended within a time.
-func (l lookedAt) makespans(d stats.Distribution) chart.Plot {
-	x := chart.Axis{Label: "makespan of a session", Unit: "s", Log: chart.Wide(d)}
+func (l runData) makespans(d stats.Distribution) chart.Plot {
+	x := chart.Axis{Label: "makespan of a session", Unit: "s"}
 	plot := chart.ECDF(fmt.Sprintf("Sessions: 9 of 10 within %s", number.Value(d.Percentile(90), "s")), x, chart.Series{Y: d.Values})
 	if bound := l.Settings.Session.Makespan.Seconds(); bound > 0 {
 		plot.Title = fmt.Sprintf("Sessions: within %s for %s %% of the ok ones", number.Value(bound, "s"), number.Digits(100*d.UpTo(bound), 3))
@@ -50,10 +50,8 @@ func (l lookedAt) makespans(d stats.Distribution) chart.Plot {
 
 // partTable shows the time of n ok sessions by part.
 func partTable(spent measure.SessionTime, n int64) chart.Table {
-	t := chart.Table{
-		Title:   "Time of ok sessions along their critical path",
-		Columns: []chart.Column{{Text: true}, {Name: "mean (s)"}, {Name: "share (%)"}},
-	}
+	t := chart.Table{Title: "Time of ok sessions along their critical path"}
+	t.Columns = chart.Columns("", "mean (s)", "share (%)")
 	row := func(name string, seconds float64) {
 		t.Rows = append(t.Rows, []string{name, number.Cell(seconds / float64(n)), number.Digits(100*seconds/max(spent.Sum().Seconds(), 1e-9), 3)})
 	}

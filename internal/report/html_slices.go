@@ -13,7 +13,7 @@ import (
 const pageSlices = 18
 
 // slices shows the figures of each slice and their trend.
-func (l lookedAt) slices() Section {
+func (l runData) slices() Section {
 	s := Section{Short: "Slices"}
 	run := l.Run
 	if run.Settings.Slice <= 0 && l.seconds > 0 {
@@ -29,9 +29,9 @@ func (l lookedAt) slices() Section {
 	if text := export.NotInSlices(l.Run); text != "" {
 		s.Text = append(s.Text, text)
 	}
-	t := chart.Table{Title: "Slices", Folded: true, Columns: []chart.Column{
-		{Name: "from", Text: true}, {Name: "sent"}, {Name: "ok"}, {Name: "TTFT mean"}, {Name: "TTFT p90"}, {Name: "latency mean"}, {Name: "latency p90"}, {Name: "tokens/s"}, {Text: true},
-	}}
+	t := chart.Table{Title: "Slices", Folded: true}
+	t.Columns = chart.Columns("from", "sent", "ok", "TTFT mean", "TTFT p90", "latency mean", "latency p90",
+		"tokens/s", "<")
 	latency := chart.Series{Name: "mean", Kind: chart.Line}
 	p90 := chart.Series{Name: "p90", Kind: chart.Line, Ramp: 2}
 	rate := chart.Series{Kind: chart.Step}

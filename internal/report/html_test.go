@@ -8,7 +8,7 @@ import (
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 func within(t *testing.T, what string, got, want, by float64) {
@@ -19,7 +19,7 @@ func within(t *testing.T, what string, got, want, by float64) {
 }
 
 // steps3 is a run of 300 requests, one a second, whose latency is about a, then b, then c.
-func steps3(a, b, c float64) lookedAt {
+func steps3(a, b, c float64) runData {
 	random := rand.New(rand.NewPCG(2, 2))
 	run := result.Run{Name: "steps"}
 	for i := range 300 {
@@ -30,11 +30,11 @@ func steps3(a, b, c float64) lookedAt {
 			TTFT: latency / 2, First: start + int64(latency/2*1e6), Lateness: 0.1, ITL: 1,
 		})
 	}
-	return look(run)
+	return newRunData(run)
 }
 
 func TestDrift(t *testing.T) {
-	for want, l := range map[string]lookedAt{
+	for want, l := range map[string]runData{
 		"Latency has no significant trend (300 requests): p50 of each third of the run: 10": steps3(100, 101, 99),
 		"Latency rises: ":             steps3(100, 100, 150),
 		"Latency falls: ":             steps3(200, 150, 100),
@@ -54,7 +54,7 @@ func TestInFlight(t *testing.T) {
 		l.rows[i].End = l.rows[i].Start + 2e9
 	}
 	l.seconds = 301
-	if got := l.mostInFlight(); got != 2 { // a request that ends when another begins does not overlap it
+	if got := l.maxInFlight(); got != 2 { // a request that ends when another begins does not overlap it
 		t.Errorf("%v at most, want 2", got)
 	}
 	within(t, "mean", l.meanInFlight(), 600.0/301, 1e-12)
@@ -70,7 +70,7 @@ func TestInFlight(t *testing.T) {
 
 // The bins of the plots hold every request and every output token.
 func TestThroughputBins(t *testing.T) {
-	l := look(resulttest.Run(t))
+	l := newRunData(resulttest.Run(t))
 	s := l.throughput()
 	for _, c := range []struct {
 		plot, series int

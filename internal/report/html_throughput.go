@@ -10,7 +10,7 @@ import (
 )
 
 // throughput plots requests, output tokens and requests in flight over time.
-func (l lookedAt) throughput() Section {
+func (l runData) throughput() Section {
 	s := Section{Short: "Throughput"}
 	if len(l.rows) < 2 || l.seconds <= 0 {
 		return s
@@ -58,25 +58,22 @@ func (l lookedAt) throughput() Section {
 			Note:   "The tokens of an answer count evenly between its first and its last content.",
 		})
 	}
-	most := slices.Max(flight)
-	s.Plots = append(s.Plots, chart.Plot{
-		Title: fmt.Sprintf("In flight: %s on average, %s at most", number.Value(l.meanInFlight(), ""), number.Grouped(l.mostInFlight(), 0)), X: time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
-		Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(flight)}}, Marks: l.lanes(most),
-		Note: "From the send to the last content. Each step is the mean of its bin.",
-	})
+	mean, most := number.Value(l.meanInFlight(), ""), number.Grouped(l.maxInFlight(), 0)
+	inFlight := chart.Plot{
+		Title: fmt.Sprintf("In flight: %s on average, %s at most", mean, most),
+		X:     time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
+		Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(flight)}},
+		Note:   "From the send to the last content. Each step is the mean of its bin.",
+	}
+	if c := float64(l.Settings.Concurrency); c > 0 && slices.Max(flight) < 1.5*c {
+		inFlight.Marks = []chart.Mark{{Name: "concurrency", At: c}}
+	}
+	s.Plots = append(s.Plots, inFlight)
 	return s
 }
 
-// lanes marks the configured concurrency.
-func (l lookedAt) lanes(most float64) []chart.Mark {
-	if c := float64(l.Settings.Concurrency); c > 0 && most < 1.5*c {
-		return []chart.Mark{{Name: "concurrency", At: c}}
-	}
-	return nil
-}
-
 // meanInFlight is the mean over the whole run: the sum of all times in flight ÷ the length of the run.
-func (l lookedAt) meanInFlight() float64 {
+func (l runData) meanInFlight() float64 {
 	sum := 0.0
 	for _, r := range l.rows {
 		if r.Start > 0 && r.End > r.Start {
@@ -105,7 +102,7 @@ func spread(into []float64, width, from, to, amount float64) {
 }
 
 // inFlight returns the request-seconds in flight in each bin.
-func (l lookedAt) inFlight(n int, width float64) []float64 {
+func (l runData) inFlight(n int, width float64) []float64 {
 	flight := make([]float64, n)
 	for _, r := range l.rows {
 		if r.Start > 0 && r.End > r.Start {
@@ -115,9 +112,9 @@ func (l lookedAt) inFlight(n int, width float64) []float64 {
 	return flight
 }
 
-// mostInFlight returns the exact peak of requests in flight. A
+// maxInFlight returns the exact peak of requests in flight. A
 // request that ends when another begins does not overlap it.
-func (l lookedAt) mostInFlight() float64 {
+func (l runData) maxInFlight() float64 {
 	type event struct {
 		at int64
 		by int

@@ -28,7 +28,7 @@ func timeBin(span float64, most int) float64 {
 }
 
 // overTime plots percentiles of each latency over the time of sending.
-func (l lookedAt) overTime() Section {
+func (l runData) overTime() Section {
 	s := Section{Short: "Over time"}
 	if len(l.ok) < fewestBinned || l.seconds <= 0 {
 		return s
@@ -53,18 +53,18 @@ func (l lookedAt) overTime() Section {
 }
 
 // bands plots p50, p90 and p99 of a latency over time.
-func (l lookedAt) bands(q shownQuantity, width float64) chart.Plot {
+func (l runData) bands(q shownQuantity, width float64) chart.Plot {
 	n := int(l.lastSent()/width) + 1
 	values := make([][]float64, n)
 	for _, r := range l.ok {
-		if v := q.value(r); !math.IsNaN(v) {
+		if v := r.Value(q.Quantity); !math.IsNaN(v) {
 			bin := min(n-1, max(0, int(l.at(r.Start)/width)))
 			values[bin] = append(values[bin], v)
 		}
 	}
 	x := make([]float64, n)
 	lines := [3][]float64{}
-	t := &chart.Table{Columns: []chart.Column{{Name: "from", Text: true}, {Name: "requests"}, {Name: "p50"}, {Name: "p90"}, {Name: "p99"}, {Name: "max"}}}
+	t := &chart.Table{Columns: chart.Columns("from", "requests", "p50", "p90", "p99", "max")}
 	known := 0
 	for i, bin := range values {
 		x[i] = (float64(i) + 0.5) * width
@@ -95,7 +95,7 @@ func (l lookedAt) bands(q shownQuantity, width float64) chart.Plot {
 }
 
 // lastSent is the time of the last send in seconds since the first.
-func (l lookedAt) lastSent() float64 {
+func (l runData) lastSent() float64 {
 	last := 0.0
 	for _, r := range l.rows {
 		last = max(last, l.at(r.Start))
@@ -107,7 +107,7 @@ func (l lookedAt) lastSent() float64 {
 var trends = 3 * len(shownQuantities)
 
 // drift describes the trend of a latency's median over thirds of the run, judged by blocks.
-func (l lookedAt) drift(q shownQuantity) string {
+func (l runData) drift(q shownQuantity) string {
 	var thirds []stats.Estimate
 	n := 0
 	for k := range 3 {
@@ -117,15 +117,15 @@ func (l lookedAt) drift(q shownQuantity) string {
 		third.blocks, third.ok = max(1, l.blocks/3), nil
 		var values []float64
 		for _, r := range l.ok {
-			if min(2, int(l.at(r.Start)/third.seconds)) == k && !math.IsNaN(q.value(r)) {
-				third.ok, values = append(third.ok, r), append(values, q.value(r))
+			if v := r.Value(q.Quantity); min(2, int(l.at(r.Start)/third.seconds)) == k && !math.IsNaN(v) {
+				third.ok, values = append(third.ok, r), append(values, v)
 			}
 		}
 		if len(values) == 0 {
 			return upper(q.short) + " over time"
 		}
 		n += len(values)
-		thirds = append(thirds, third.percentile(third.ok, q.value, chart.Distribution(values), 50))
+		thirds = append(thirds, third.percentile(third.ok, q.Quantity, chart.Distribution(values), 50))
 	}
 	says := fmt.Sprintf("%s has no significant trend (%s)", upper(q.short), number.Count(n, "request"))
 	switch a, b, whole := moved(thirds[0], thirds[1]), moved(thirds[1], thirds[2]), moved(thirds[0], thirds[2]); {

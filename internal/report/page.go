@@ -9,13 +9,23 @@ type Page struct {
 	Title    string
 	Lead     string   // the findings, in one or two sentences under the title
 	Warnings []string // what a reader must know before the figures
-	Facts    []Fact   // the settings of the run
+	Pairs    []string // which rows of several runs are held against each other; a section has it too
+	Facts    Facts    // the settings of the run
 	Tiles    []Tile   // the figures that matter most
 	Sections []Section
 	Theme    Theme
 	Made     string // the program and the time, in the footer
 
 	form *form // the dashboard's choices; nil in a file
+}
+
+// Add adds the sections that have a title. A section without one has nothing to show.
+func (p *Page) Add(sections ...Section) {
+	for _, s := range sections {
+		if s.Title != "" {
+			p.Sections = append(p.Sections, s)
+		}
+	}
 }
 
 // A Theme is the color scheme of a page; "" follows the reader's system.
@@ -29,6 +39,16 @@ const (
 
 // A Fact is a setting or a count with its name.
 type Fact struct{ Name, Text string }
+
+// Facts are a list of facts.
+type Facts []Fact
+
+// Add adds a fact, unless its text is empty.
+func (f *Facts) Add(name, text string) {
+	if text != "" {
+		*f = append(*f, Fact{name, text})
+	}
+}
 
 // A Tile is one large figure.
 type Tile struct {
@@ -53,4 +73,21 @@ type Section struct {
 	Text   []string
 	Tables []chart.Table
 	Plots  []chart.Plot
+}
+
+// upper begins a text with a capital.
+func upper(text string) string {
+	if text == "" || text[0] < 'a' || text[0] > 'z' {
+		return text
+	}
+	return string(text[0]-'a'+'A') + text[1:]
+}
+
+// cutText returns the first most characters of a text, followed by … if the text is longer.
+func cutText(text string, most int) string {
+	letters := []rune(text)
+	if len(letters) <= most {
+		return text
+	}
+	return string(letters[:most]) + "…"
 }

@@ -11,7 +11,7 @@ import (
 
 	"replayd/internal/chart"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/test/resulttest"
 )
 
 // written returns a page without the style and the script that all pages share.
@@ -60,8 +60,11 @@ func TestPlotGolden(t *testing.T) {
 		}},
 		{Title: "Bars by name", X: chart.Axis{Label: "size", Names: []string{"0 to 5k", "5k to 10k"}}, Y: chart.Axis{Label: "requests"}, Series: []chart.Series{{Kind: chart.Bars, Y: []float64{3, 1}}}},
 		{Title: "Points", X: chart.Axis{Label: "per user", Unit: "tokens/s"}, Y: chart.Axis{Label: "output", Unit: "tokens/s", Log: true}, Series: []chart.Series{
-			{Kind: chart.Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Low: []float64{1500, 800}, High: []float64{2500, 1000}, Text: []string{"c=100", "c=10"}},
-		}, Marks: []chart.Mark{{Name: "asked for", At: 1000}}},
+			{Kind: chart.Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Text: []string{"c=100", "c=10"}},
+		}, Marks: []chart.Mark{{Name: "asked for", At: 1000}}, Table: &chart.Table{
+			Columns: chart.Columns("", "per user", "output"),
+			Rows:    [][]string{{"c=100", "10 tokens/s", "2,000 tokens/s"}, {"c=10", "20 tokens/s", "900 tokens/s"}},
+		}},
 		{Title: "A cloud", X: chart.Axis{Label: "input", Unit: "tokens"}, Y: chart.Axis{Label: "TTFT", Unit: "ms"}, Series: []chart.Series{{Kind: chart.Cloud, X: []float64{1, 2, 3, nan}, Y: []float64{1, 2, 3, 4}}}},
 		{Title: "Nothing"},
 		chart.Histogram("Whole numbers", chart.Axis{Label: "turns"}, []float64{1, 1, 1, 2, 3, 3}),

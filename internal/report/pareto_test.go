@@ -12,8 +12,8 @@ import (
 	"replayd/internal/export"
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
 	"replayd/internal/stats"
+	"replayd/test/resulttest"
 )
 
 // The table of AIPerf's document: concurrency, total tokens/s, tokens/s per user, TTFT.
@@ -68,7 +68,7 @@ func TestFrontier(t *testing.T) {
 
 // The run with gaps of 9.7 ms is dominated, although the ITL of some coalesced reads is near 0.
 func TestMergedReadsMakeNoFrontier(t *testing.T) {
-	var all []lookedAt
+	var all []ParetoPoint
 	for i, gap := range []float64{8.2, 8.5, 9.7} {
 		run := result.Run{Settings: result.Settings{Concurrency: i + 1}}
 		random, at := rand.New(rand.NewPCG(1, 2)), 1e9
@@ -81,7 +81,7 @@ func TestMergedReadsMakeNoFrontier(t *testing.T) {
 				run.Rows[n].ITL = 0.001
 			}
 		}
-		all = append(all, look(run))
+		all = append(all, ParetoOf(run))
 	}
 	s := tradeOff(all)
 	on, off := s.Plots[0].Series[1], s.Plots[0].Series[2]
@@ -95,7 +95,7 @@ func TestTradeOffWithoutGPUs(t *testing.T) {
 	run := resulttest.Run(t)
 	other := run
 	other.Settings.GPUs, other.Settings.Concurrency, other.Name = 0, 16, "other"
-	s := tradeOff([]lookedAt{look(run), look(other)})
+	s := tradeOff([]ParetoPoint{ParetoOf(run), ParetoOf(other)})
 	if !strings.Contains(strings.Join(s.Text, " "), "is not known for every run") || s.Plots[0].Y.Unit != "tokens/s" || s.Tables[0].Rows[1][3] != "–" {
 		t.Errorf("%q, %+v, %+v", s.Text, s.Plots[0].Y, s.Tables[0].Rows)
 	}
@@ -109,7 +109,8 @@ func TestPerUserIsARatioOfSums(t *testing.T) {
 	}
 	run.Rows[3].ITL = 0.001
 	if got, want := ParetoOf(run).PerUser, 2100/(20+1e-4); math.Abs(got-want) > 1e-9 {
-		t.Errorf("%v tokens/s, want %v; the mean of 1 / ITL is %v", got, want, look(run).single("output_token_throughput_per_user"))
+		t.Errorf("%v tokens/s, want %v; the mean of 1 / ITL is %v", got, want,
+			newRunData(run).single("output_token_throughput_per_user"))
 	}
 }
 

@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	"compress/gzip"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -10,14 +10,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
+	"replayd/internal/visitors"
 )
-
-// mostKept is the most requests that a Dashboard caches. The run read last is always cached.
-const mostKept = 1 << 20
 
 // A Dashboard serves the page of the selected runs, with a form to select runs and requests. It only reads files. It
 // builds one page at a time.
@@ -28,13 +29,7 @@ type Dashboard struct {
 	hosts   []string
 
 	turn chan struct{} // holds one token: its holder owns the fields below
-	kept []keptRun     // least recently used first
-}
-
-// A keptRun is a cached source: its runs and the stamp of its files when they were read.
-type keptRun struct {
-	name, stamp string
-	runs        []result.Run
+	kept keptRuns
 }
 
 // NewDashboard returns a Dashboard of the runs that FindRuns found. It answers only requests for the given hosts, as a
@@ -72,23 +67,10 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	page, status := d.page(r.URL.Query())
 	var body bytes.Buffer
-	var err error
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		z, _ := gzip.NewWriterLevel(&body, gzip.BestSpeed) // the level is known
-		err = page.Write(z)
-		if err == nil {
-			err = z.Close()
-		}
-	} else {
-		err = page.Write(&body)
-	}
-	if err != nil {
-		h.Del("Content-Encoding")
+	if err := page.Write(&body); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	h.Set("Vary", "Accept-Encoding")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(status)
@@ -99,13 +81,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // known reports whether the dashboard answers requests for a host.
 func (d *Dashboard) known(host string) bool {
-	if len(d.hosts) == 0 {
-		return true
-	}
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	return slices.Contains(d.hosts, strings.ToLower(strings.Trim(host, "[]")))
+	return len(d.hosts) == 0 || slices.Contains(d.hosts, strings.ToLower((&url.URL{Host: host}).Hostname()))
 }
 
 // page builds the page of the selected runs and requests.
@@ -119,7 +95,7 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 		}
 	}
 	if len(chosen) == 0 {
-		chosen = d.sources[:min(len(d.sources), mostOverlaid)]
+		chosen = d.sources[:min(len(d.sources), maxOverlaid)]
 	}
 	if len(d.sources) > 1 {
 		for _, s := range d.sources {
@@ -133,7 +109,7 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	var runs []result.Run
 	shown, all := 0, 0
 	for _, s := range chosen {
-		read, err := d.read(s)
+		read, err := d.kept.read(s)
 		if err != nil {
 			errs = append(errs, err.Error())
 			continue
@@ -153,4 +129,68 @@ func (d *Dashboard) page(q url.Values) (Page, int) {
 	form.Errors = errs
 	page.form, page.Theme, page.Made = form, d.theme, d.made
 	return page, status
+}
+
+// Limits of a request to the dashboard. A page of 100,000 requests takes a second.
+const (
+	headerTime  = 10 * time.Second
+	answerTime  = 2 * time.Minute
+	idleTime    = time.Minute
+	headerBytes = 8 << 10 // net/http takes 4 to 8 KiB more
+	leaveTime   = 5 * time.Second
+)
+
+// Run serves until ctx is canceled. Pages in progress then have leaveTime to finish.
+func (d *Dashboard) Run(ctx context.Context, l net.Listener) error {
+	s := &http.Server{
+		Handler: gzhttp.GzipHandler(d), ReadHeaderTimeout: headerTime, ReadTimeout: headerTime, WriteTimeout: answerTime,
+		IdleTimeout: idleTime, MaxHeaderBytes: headerBytes,
+	}
+	door := visitors.NewDoor(func() int { return visitors.Most })
+	door.Serve(s)
+	return visitors.Serve(ctx, s, door.Listener(l), leaveTime)
+}
+
+// maxKept is the most requests that a Dashboard caches. The run read last is always cached.
+const maxKept = 1 << 20
+
+// A keptRun is a cached source: its runs and the stamp of its files when they were read.
+type keptRun struct {
+	name, stamp string
+	runs        []result.Run
+}
+
+// keptRuns are cached sources, the least recently used first.
+type keptRuns []keptRun
+
+// read returns the runs of a source. It reads the files again if they have changed.
+func (kept *keptRuns) read(s result.Source) ([]result.Run, error) {
+	stamp := s.Stamp()
+	i := slices.IndexFunc(*kept, func(k keptRun) bool { return k.name == s.Name })
+	if i >= 0 {
+		k := (*kept)[i]
+		*kept = slices.Delete(*kept, i, i+1)
+		if k.stamp == stamp {
+			*kept = append(*kept, k)
+			return k.runs, nil
+		}
+	}
+	runs, err := s.Read()
+	if err != nil {
+		return nil, err
+	}
+	*kept = append(*kept, keptRun{s.Name, stamp, runs})
+	for kept.rows() > maxKept && len(*kept) > 1 {
+		*kept = slices.Delete(*kept, 0, 1)
+	}
+	return runs, nil
+}
+
+func (kept keptRuns) rows() (n int) {
+	for _, k := range kept {
+		for _, run := range k.runs {
+			n += len(run.Rows)
+		}
+	}
+	return n
 }

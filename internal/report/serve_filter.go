@@ -23,12 +23,15 @@ type filter struct {
 	Session  string  // conversation of the trace, or session number
 }
 
+// everything selects all measured requests.
+var everything = filter{Phase: "profiling", To: math.Inf(1)}
+
 // readFilter reads the values of the form. It ignores invalid values and describes them in errs.
 func readFilter(q url.Values) (f filter, errs []string) {
 	wrong := func(name, want string) {
 		errs = append(errs, fmt.Sprintf("%s: want %s, got %q", name, want, cutText(q.Get(name), 100)))
 	}
-	f = filter{Phase: "profiling", To: math.Inf(1)}
+	f = everything
 	switch phase := q.Get("phase"); phase {
 	case "", "profiling":
 	case "warmup", "all":
@@ -79,14 +82,9 @@ func readFilter(q url.Values) (f filter, errs []string) {
 	return f, errs
 }
 
-// whole reports whether the filter selects all measured requests.
-func (f filter) whole() bool {
-	return f == filter{Phase: "profiling", To: math.Inf(1)}
-}
-
 // apply returns the run with only the selected requests. Warm-up requests that the reader selects count as measured.
 func (f filter) apply(run result.Run) result.Run {
-	if f.whole() {
+	if f == everything {
 		return run
 	}
 	zero := int64(0)

@@ -12,10 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
-	"replayd/internal/result/resulttest"
+	"replayd/internal/visitors"
+	"replayd/test/resulttest"
 )
 
 // onDisk writes two runs of the example to a folder.
@@ -125,7 +127,7 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	measured := func(r result.Row) bool { return r.Phase == measure.Profiling }
-	zero := look(run).zero
+	zero := newRunData(run).zero
 	seconds := func(r result.Row) float64 { return float64(max(r.Start, 1)-zero) / 1e9 }
 	f("", measured)
 	f("phase=all", func(result.Row) bool { return true })
@@ -181,4 +183,34 @@ func FuzzFilter(f *testing.F) {
 			t.Errorf("%d rows of %d", len(left.Rows), len(rows))
 		}
 	})
+}
+
+// Silent visitors make room for each other: one address has a quarter of the connections.
+func TestDashboardVisitors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- NewDashboard(nil, "", "").Run(ctx, l) }()
+	var first net.Conn
+	for range visitors.Most/4 + 1 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		if first == nil {
+			first = c
+		}
+	}
+	_ = first.SetReadDeadline(time.Now().Add(5 * time.Second)) // the server itself waits longer
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("want the oldest connection closed, got %v", err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 )
 
 // Merged reads are reported from 1 read in 100 on.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"fmt"
-	"sync"
 
 	"replayd/internal/measure"
 )
@@ -57,14 +56,16 @@ func (c *Cache) String() string {
 	if c == nil {
 		return "unknown: neither the answers nor the server's counters say how many prompt tokens it held"
 	}
-	text := fmt.Sprintf("%.1f %% of %d prompt tokens (by the answers)", 100*float64(c.Cached)/float64(max(1, c.Prompt)), c.Prompt)
+	percent := func(tokens int64) float64 { return 100 * float64(tokens) / float64(max(1, c.Prompt)) }
+	by := "the answers"
 	if c.Source == CacheEngine {
-		text = fmt.Sprintf("%.1f %% of %d prompt tokens (by the server's counters, all clients together)", 100*float64(c.Cached)/float64(max(1, c.Prompt)), c.Prompt)
+		by = "the server's counters, all clients together"
 	}
+	text := fmt.Sprintf("%.1f %% of %d prompt tokens (by %s)", percent(c.Cached), c.Prompt, by)
 	if c.Explained == nil {
 		return text + "; how much of it the load explains is not known"
 	}
-	return text + fmt.Sprintf("; the load explains at most %.1f %%", 100*float64(min(*c.Explained, c.Prompt))/float64(max(1, c.Prompt)))
+	return text + fmt.Sprintf("; the load explains at most %.1f %%", percent(min(*c.Explained, c.Prompt)))
 }
 
 // Add returns the cache of two shards. Explained is then not known, because the prompts of one process do not explain
@@ -76,54 +77,26 @@ func (c *Cache) Add(other *Cache) *Cache {
 	return &Cache{Source: c.Source, Prompt: c.Prompt + other.Prompt, Cached: c.Cached + other.Cached}
 }
 
-// A CacheMeter observes the finished requests of a run and computes its Cache.
-type CacheMeter struct {
-	mu       sync.Mutex
-	told     bool  // at least one answer reported cached tokens; some servers report them only if above 0
-	sum      Cache // of ok requests
+// A cacheSum sums the tokens of ok requests.
+type cacheSum struct {
+	Cache
+	reported bool  // at least one answer reported cached tokens; some servers report them only if above 0
 	template int64 // template tokens around the prompts; all prompts share them
 }
 
-// Observe adds a finished request.
-func (m *CacheMeter) Observe(r *measure.Request) {
-	if r.Outcome != measure.OK {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.told = m.told || r.Usage.CacheTold
-	m.sum.Prompt += int64(r.Usage.Prompt)
-	m.sum.Cached += int64(r.Usage.Cached)
-	m.template += int64(max(r.Overhead, r.Usage.Prompt-r.InputTokens, 0))
-}
-
-// Cache returns the cache of the observed requests. tokens is the number of tokens that the prompts share with each
-// other; shared is false if that is not known. The server's own counters in beside are used if no answer reported
-// cached tokens.
-func (m *CacheMeter) Cache(tokens int64, shared bool, beside []ServerSeries) *Cache {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.sum
-	c.Source = CacheUsage
-	if !m.told {
-		var ok bool
-		if c, ok = engineCache(beside); !ok {
-			return nil
-		}
-	}
-	if shared {
-		tokens += m.template
-		c.Explained = &tokens
-	}
-	return &c
+func (c *cacheSum) add(r *measure.Request) {
+	c.reported = c.reported || r.Usage.CacheReported
+	c.Prompt += int64(r.Usage.Prompt)
+	c.Cached += int64(r.Usage.Cached)
+	c.template += int64(max(r.Overhead, r.Usage.Prompt-r.InputTokens, 0))
 }
 
 // engineCache returns the growth of the server's counters. ok is false if the server has no such counters or looked up
 // no tokens.
-func engineCache(beside []ServerSeries) (c Cache, ok bool) {
+func engineCache(series []ServerSeries) (c Cache, ok bool) {
 	c.Source = CacheEngine
 	hits := false
-	for _, b := range beside {
+	for _, b := range series {
 		f, read := b.Statistics()
 		switch {
 		case !read:

@@ -12,7 +12,10 @@ import (
 // load.
 func TestCache(t *testing.T) {
 	ok := func(told bool, prompt, cached, overhead int) measure.Request {
-		return measure.Request{Outcome: measure.OK, InputTokens: 100, Overhead: overhead, Usage: measure.Usage{Prompt: prompt, Cached: cached, CacheTold: told}}
+		return measure.Request{
+			Outcome: measure.OK, InputTokens: 100, Overhead: overhead,
+			Usage: measure.Usage{Prompt: prompt, Cached: cached, CacheReported: told},
+		}
 	}
 	counter := func(name string, from, to float64) ServerSeries {
 		now := time.Unix(0, 0)
@@ -23,7 +26,7 @@ func TestCache(t *testing.T) {
 	engine := []ServerSeries{counter("hits", 1000, 1080), counter("queries", 5000, 5200)}
 	f := func(name string, tokens int64, shared bool, beside []ServerSeries, beyond float64, known bool, says string, all ...measure.Request) {
 		t.Helper()
-		var m CacheMeter
+		m := NewSummary(nil, measure.SessionSLO{})
 		for i := range all {
 			m.Observe(&all[i])
 		}

@@ -2,7 +2,6 @@ package result
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,9 +11,6 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/records"
 )
-
-// mostGaps is the most gaps between chunks that a Collector or a reader keeps: 128 MiB.
-const mostGaps = 1 << 24
 
 // CollectorOptions say what a Collector keeps.
 type CollectorOptions struct {
@@ -40,22 +36,18 @@ type Collector struct {
 	clock    wallClock
 	rows     [][]Row           // of rowsAtOnce rows each: growing one slice would copy hundreds of MB while lanes wait
 	kept     int               // in rows
-	beyond   int               // requests that are not in rows
+	extra    int               // requests that are not in rows
 	gaps     int               // in rows
 	gapless  int               // rows whose gaps are not kept
 	ended    []measure.Session // at most as many as rows
-	more     int               // ended sessions beyond them
-	sessions map[string]int64  // session_num of each conversation
-	next     int64             // next session_num
+	more     int               // ended sessions that are not in ended
+	sessions numbering
 }
 
 // NewCollector returns an empty collector. It fails if the file cannot be opened.
 func NewCollector(s Settings, o CollectorOptions) (*Collector, error) {
 	lost := prometheus.NewCounter(prometheus.CounterOpts{Name: "lost"}) // not exported: the Run reports lost lines
-	c := &Collector{
-		options: o, settings: s, sink: records.NewSink(lost, o.Log), most: mostRows,
-		sessions: map[string]int64{},
-	}
+	c := &Collector{options: o, settings: s, sink: records.NewSink(lost, o.Log), most: maxRows}
 	if err := c.sink.Use(records.Options{Path: o.Path}); err != nil {
 		return nil, err
 	}
@@ -91,13 +83,17 @@ func (c *Collector) add(r *measure.Request) Row {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	row := c.clock.row(r, c.options.Processor, c.options.Gaps)
-	row.Session = c.session(row)
+	conversation := row.Correlation
+	if row.Conversation == "" {
+		conversation = "" // a request alone
+	}
+	row.Session = c.sessions.of(row.Phase, conversation, c.most)
 	if c.kept >= c.most {
-		c.beyond++
+		c.extra++
 		return row
 	}
 	kept := row
-	if c.gaps+len(row.Gaps) > mostGaps {
+	if c.gaps+len(row.Gaps) > maxGaps {
 		kept.Gaps = nil
 		c.gapless++
 	}
@@ -111,43 +107,16 @@ func (c *Collector) add(r *measure.Request) Row {
 	return row
 }
 
-// session numbers conversations as they come. If there are too many to remember, it forgets all of them, and a
-// conversation that goes on gets a new number.
-func (c *Collector) session(row Row) int64 {
-	if row.Conversation == "" {
-		c.next++
-		return c.next - 1
-	}
-	key := string(row.Phase) + "/" + row.Correlation
-	n, known := c.sessions[key]
-	if !known {
-		if len(c.sessions) >= c.most {
-			clear(c.sessions)
-		}
-		n = c.next
-		c.sessions[key] = n
-		c.next++
-	}
-	return n
-}
-
 // Collected returns the run so far, without a ledger: the workload has the ledger.
 func (c *Collector) Collected() Run {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...)}
+	run := Run{Settings: c.settings, Rows: slices.Concat(c.rows...), Sessions: slices.Clone(c.ended)}
 	inOrder(run.Rows)
-	if run.Sessions = slices.Clone(c.ended); c.more > 0 {
-		run.Partial = append(run.Partial, fmt.Sprintf("%d sessions after the first %d are not in these figures", c.more, c.most))
-	}
-	if c.beyond > 0 {
-		run.Partial = append(run.Partial, fmt.Sprintf("%d requests after the first %d are not in these figures", c.beyond, c.most))
-	}
-	if c.gapless > 0 {
-		run.Partial = append(run.Partial, fmt.Sprintf("the gaps between chunks of %d requests are not in these figures", c.gapless))
-	}
-	if lost := c.sink.Lost(); lost > 0 {
-		run.Partial = append(run.Partial, fmt.Sprintf("%s: %d lines could not be written", c.options.Path, lost))
-	}
+	lost := int(c.sink.Lost())
+	run.lacks(c.more, "%d sessions after the first %d are not in these figures", c.more, c.most)
+	run.lacks(c.extra, "%d requests after the first %d are not in these figures", c.extra, c.most)
+	run.lacks(c.gapless, "the gaps between chunks of %d requests are not in these figures", c.gapless)
+	run.lacks(lost, "%s: %d lines could not be written", c.options.Path, lost)
 	return run
 }

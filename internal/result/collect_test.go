@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"replayd/internal/measure"
+	"replayd/internal/secret"
 	"replayd/test/machine"
 )
 
@@ -38,7 +39,8 @@ var settings = Settings{
 
 // example returns the requests of a run, as measured: 3 warm-up requests and 120 others over 40 s. The first 10 s are
 // slower; two in three requests belong to conversations; some are refused for their length, one cannot be sent, some
-// are cancelled, and one has one token.
+// are cancelled, and one has one token. Half of the prompts are 9 tokens longer than asked, one answer in five is 4
+// tokens shorter.
 func example() []*measure.Request {
 	random := rand.New(rand.NewPCG(7, 7))
 	var all []*measure.Request
@@ -59,7 +61,12 @@ func example() []*measure.Request {
 		if i < 3 {
 			r.Phase = measure.Warmup
 		}
-		r.Usage = measure.Usage{Prompt: r.InputTokens + 9, Output: 1 + random.IntN(12), Source: measure.UsageFinal}
+		r.Usage = measure.Usage{Output: 1 + random.IntN(12), Source: measure.UsageFinal}
+		r.Usage.Prompt = r.InputTokens + 9*(i%2)
+		r.OutputTokens = r.Usage.Output
+		if i%5 == 2 { // it ended early
+			r.OutputTokens += 4
+		}
 		if i%10 == 5 {
 			r.Usage.Reasoning = r.Usage.Output / 2
 		}
@@ -90,7 +97,7 @@ func example() []*measure.Request {
 }
 
 func fail(r *measure.Request, o measure.Outcome, status int, text string) {
-	r.Outcome, r.Status, r.Error, r.Usage = o, status, text, measure.Usage{}
+	r.Outcome, r.Status, r.Error, r.Usage = o, status, secret.Text(text), measure.Usage{}
 	r.Timeline.Chunks, r.Timeline.End = nil, r.Timeline.Head
 }
 
@@ -246,7 +253,7 @@ func TestCollectorIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.most, c.gaps = 4, mostGaps-1
+		c.most, c.gaps = 4, maxGaps-1
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- c.Run(ctx) }()
@@ -259,8 +266,8 @@ func TestCollectorIsBounded(t *testing.T) {
 		}
 		run := c.Collected()
 		want := []string{"4 requests after the first 4 are not in these figures", "the gaps between chunks of 3 requests are not in these figures"}
-		if diff := cmp.Diff(want, run.Partial); diff != "" || len(run.Rows) != 4 || len(c.sessions) > 4 {
-			t.Errorf("%d rows, %d sessions\n%s", len(run.Rows), len(c.sessions), diff)
+		if diff := cmp.Diff(want, run.Partial); diff != "" || len(run.Rows) != 4 || len(c.sessions.known) > 4 {
+			t.Errorf("%d rows, %d sessions\n%s", len(run.Rows), len(c.sessions.known), diff)
 		}
 	})
 	file, err := os.ReadFile(path)

@@ -48,8 +48,9 @@ func TestDocumentedMetricsAreThoseOfARun(t *testing.T) {
 		Rows: []Row{{
 			Outcome: measure.OK, Due: 1, Start: 2, First: 3, End: 5, TTFT: 1, Second: 1, Latency: 3, ITL: 1,
 			Gaps: []float64{1}, Input: 1, Output: 3, Reasoning: 1,
+			Prompt: measure.Length{Asked: 1, Counted: 1}, Answer: measure.Length{Asked: 3, Counted: 3},
 		}},
-		Sessions: []measure.Session{{Outcome: measure.SessionOK, Requests: 1, Prompt: 1, CacheTold: true}},
+		Sessions: []measure.Session{{Outcome: measure.SessionOK, Requests: 1, Prompt: 1, CacheReported: true}},
 		Ledger: &measure.Ledger{
 			Expected: 1, Outcomes: map[measure.Outcome]int64{measure.OK: 1}, Good: 1, Eligible: 1,
 			Sessions: measure.Sessions{Begun: 1, Outcomes: map[measure.SessionOutcome]int64{measure.SessionOK: 1}, Good: 1},

@@ -65,6 +65,12 @@ type exportMetrics struct {
 	Input      *exportValue  `json:"input_sequence_length,omitempty"`
 	ErrorInput *exportValue  `json:"error_isl,omitempty"` // the input of a request that did not end ok
 
+	// As asked by the row, and as counted by the server. AIPerf has no requested_isl.
+	AskedPrompt   *exportValue `json:"requested_isl,omitempty"`
+	AskedAnswer   *exportValue `json:"requested_osl,omitempty"`
+	CountedPrompt *exportValue `json:"usage_prompt_tokens,omitempty"`
+	CountedAnswer *exportValue `json:"usage_completion_tokens,omitempty"`
+
 	// replayd's own.
 	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
 	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
@@ -97,6 +103,9 @@ const cancelledCode = 499
 
 // AppendExport appends the line of a row, with its newline.
 func AppendExport(b []byte, r Row) []byte {
+	v := r.Values()
+	of := func(q measure.Quantity) *exportValue { return defined(v[q], string(q.Unit())) }
+	tokens := func(n int) *exportValue { return defined(counted(n), string(measure.Tokens)) }
 	line := exportLine{
 		Metadata: exportMetadata{
 			Session: r.Session, ID: r.ID, Correlation: r.Correlation, Conversation: r.Conversation, Turn: r.Turn,
@@ -106,26 +115,23 @@ func AppendExport(b []byte, r Row) []byte {
 			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
 		},
 		Metrics: exportMetrics{
-			Lateness: defined(r.Lateness, "ms"), Reads: defined(counted(r.Reads), "reads"), Merged: defined(counted(r.Merged), "reads"),
+			TTFT: of(measure.TTFT), TTFAT: of(measure.TTFAT), Second: of(measure.SecondToken), Latency: of(measure.E2E),
+			ITL: of(measure.TPOT), PerUser: of(measure.PerUser), Count: of(measure.OutputCount),
+			Reasoning: of(measure.ReasoningCount), Output: of(measure.OutputLength), Input: of(measure.InputLength),
+			TTFTFromDue: of(measure.TTFTFromDue), LatencyFromDue: of(measure.E2EFromDue), Lateness: of(measure.Lateness),
+			AskedPrompt: tokens(r.Prompt.Asked), AskedAnswer: tokens(r.Answer.Asked),
+			CountedPrompt: tokens(r.Prompt.Counted), CountedAnswer: tokens(r.Answer.Counted),
+			Reads: defined(counted(r.Reads), "reads"), Merged: defined(counted(r.Merged), "reads"),
 		},
 	}
-	m, v := &line.Metrics, r.Values()
 	if r.Reads > 0 {
-		m.ReadDelay = defined(r.ReadDelay, "ms")
+		line.Metrics.ReadDelay = defined(r.ReadDelay, "ms")
 	}
-	if r.Outcome == measure.OK {
-		m.TTFT, m.TTFAT, m.Second = defined(r.TTFT, "ms"), defined(r.TTFAT, "ms"), defined(r.Second, "ms")
-		m.Latency, m.ITL = defined(r.Latency, "ms"), defined(r.ITL, "ms")
-		m.PerUser = defined(v[measure.PerUser], "tokens/sec/user")
-		m.Count, m.Reasoning = defined(v[measure.OutputCount], "tokens"), defined(v[measure.ReasoningCount], "tokens")
-		m.Output, m.Input = defined(v[measure.OutputLength], "tokens"), defined(v[measure.InputLength], "tokens")
-		m.TTFTFromDue, m.LatencyFromDue = defined(v[measure.TTFTFromDue], "ms"), defined(v[measure.E2EFromDue], "ms")
-		if len(r.Gaps) > 0 {
-			m.Gaps = &exportValues{r.Gaps, "ms"}
-		}
-	} else {
-		m.ErrorInput = defined(counted(r.Input), "tokens")
-		line.Error = FailureOf(r)
+	if len(r.Gaps) > 0 {
+		line.Metrics.Gaps = &exportValues{r.Gaps, "ms"}
+	}
+	if r.Outcome != measure.OK {
+		line.Metrics.ErrorInput, line.Error = tokens(r.Input), FailureOf(r)
 	}
 	out := bytes.NewBuffer(b)
 	e := json.NewEncoder(out)

@@ -194,7 +194,7 @@ func TestReadExportFaults(t *testing.T) {
 	f(`{"metadata":{"request_start_ns":-1}}`, 0, nil, `x:1: instants: want Unix time in ns from 0 to 4611686018427387904, got -1`)
 	f(`{"metadata":{"request_start_ns":1},"metrics":{"request_latency":{"value":-0.5,"unit":"ms"}}}`, 0, nil, `x:1: times: want 0 to 1e+12 ms, got -0.5`)
 	f(`{"metadata":{"request_start_ns":"x"}}`, 0, nil, `x:1: metadata.request_start_ns: want an integer, got text`)
-	f(good+strings.Repeat(" ", mostLine)+"\n"+good, 2, []string{fmt.Sprintf("x:2: longer than %d bytes", mostLine)}, "")
+	f(good+strings.Repeat(" ", maxLine)+"\n"+good, 2, []string{fmt.Sprintf("x:2: longer than %d bytes", maxLine)}, "")
 
 	if _, err := ReadExport(io.MultiReader(strings.NewReader(good), iotest.ErrReader(io.ErrUnexpectedEOF)), "x"); !errors.Is(err, io.ErrUnexpectedEOF) || !strings.HasPrefix(err.Error(), "x:2: ") {
 		t.Errorf("%v", err)

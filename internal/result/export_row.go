@@ -49,6 +49,8 @@ func (l exportLine) row() (Row, error) {
 		r.ReadDelay = number(m.ReadDelay)
 	}
 	r.Input, r.Output, r.Reasoning = tokens(m.Input), tokens(m.Output), tokens(m.Reasoning)
+	r.Prompt = measure.Length{Asked: tokens(m.AskedPrompt), Counted: tokens(m.CountedPrompt)}
+	r.Answer = measure.Length{Asked: tokens(m.AskedAnswer), Counted: tokens(m.CountedAnswer)}
 	if m.Output == nil {
 		r.Output = tokens(m.Count) + r.Reasoning
 	}
@@ -62,7 +64,7 @@ func (l exportLine) row() (Row, error) {
 			r.Gaps = append(r.Gaps, gap*scale)
 		}
 	}
-	if r.First == 0 && r.TTFT >= 0 && r.TTFT <= mostTime && r.Start > 0 {
+	if r.First == 0 && r.TTFT >= 0 && r.TTFT <= maxTime && r.Start > 0 {
 		r.First = r.Start + int64(math.Round(r.TTFT*1e6))
 	}
 	r.Outcome, r.Status, r.Error = l.outcome()

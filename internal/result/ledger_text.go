@@ -3,6 +3,7 @@ package result
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -13,12 +14,8 @@ import (
 // UnknownLedger is the text for files without a ledger: AIPerf's files, and old ones.
 const UnknownLedger = "what was never sent is not in these files"
 
-// DroppedText says how many expected requests were never sent and why: "30 dropped (overload)". It returns "" if there
-// are none.
+// DroppedText says how many expected requests were never sent and why: "30 dropped (overload)".
 func DroppedText(l measure.Ledger) string {
-	if l.Unsent() == 0 {
-		return ""
-	}
 	return fmt.Sprintf("%s dropped (%s)", number.Whole(l.Unsent()), WhyDropped(l))
 }
 
@@ -59,15 +56,23 @@ func AttainmentTexts(l measure.Ledger) (attainment, service string) {
 	return attainment, service
 }
 
-// UnfinishedText says how many requests had not ended when the ledger was written. It returns "" if there are none.
-func UnfinishedText(l measure.Ledger) string {
-	n := l.InFlight + l.Waiting
-	if n == 0 {
-		return ""
+// MissingText says, after another text, how many requests were never sent or had not ended when the ledger was written.
+// It returns "" if there are none.
+func MissingText(l measure.Ledger) (text string) {
+	if l.Unsent() > 0 {
+		text = ", " + DroppedText(l)
 	}
-	return fmt.Sprintf("%s not ended when the ledger was written", number.Whole(n))
+	if n := l.InFlight + l.Waiting; n > 0 {
+		text += fmt.Sprintf(", %s not ended when the ledger was written", number.Whole(n))
+	}
+	return text
 }
 
-// AllThere reports whether a run has as many rows as its ledger counts as finished. There are more rows if a process
-// was killed after its last ledger, and fewer if files are missing.
-func AllThere(r Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }
+// shareText formats a share with four digits. It truncates: a share just below a bound must not look as if it reached
+// the bound.
+func shareText(share float64, known bool) string {
+	if !known {
+		return "no data"
+	}
+	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
+}

@@ -24,8 +24,8 @@ func MergeShards(shards []Run) (Run, error) {
 	for _, s := range shards {
 		rows += len(s.Rows)
 	}
-	if rows > mostRows {
-		return Run{}, fmt.Errorf("merge: want at most %d requests in all, got %d", mostRows, rows)
+	if rows > maxRows {
+		return Run{}, fmt.Errorf("merge: want at most %d requests in all, got %d", maxRows, rows)
 	}
 	for i, s := range shards {
 		merged.Settings.Concurrency += s.Settings.Concurrency
@@ -34,6 +34,7 @@ func MergeShards(shards []Run) (Run, error) {
 		if merged.Cache = merged.Cache.Add(s.Cache); i == 0 {
 			merged.Cache = s.Cache
 		}
+		merged.Reading = merged.Reading.Add(s.Reading)
 		merged.ServerSeries = append(merged.ServerSeries, s.ServerSeries...)
 		merged.Cut = merged.Cut || s.Cut
 		merged.Sessions = append(merged.Sessions, s.Sessions...)
@@ -53,7 +54,7 @@ func MergeShards(shards []Run) (Run, error) {
 		return Run{}, fmt.Errorf("merge: want each request once, got %d twice: %w", twice, first)
 	}
 	var missing string
-	if merged.Ledger, merged.Told, missing = addUp(shards); missing != "" {
+	if merged.Ledger, merged.LedgerLines, missing = addUp(shards); missing != "" {
 		merged.Partial = append(merged.Partial, "merge: not in these files: shard "+missing)
 	}
 	numberSessions(merged.Rows)
@@ -65,16 +66,8 @@ func MergeShards(shards []Run) (Run, error) {
 // single process does.
 func numberSessions(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Or(cmp.Compare(a.End, b.End), cmp.Compare(a.ID, b.ID)) })
-	numbers := map[string]int64{}
-	next := int64(0)
+	var sessions numbering
 	for i := range rows {
-		key := string(rows[i].Phase) + "/" + rows[i].Correlation
-		n, known := numbers[key]
-		if !known || rows[i].Correlation == "" {
-			n = next
-			next++
-			numbers[key] = n
-		}
-		rows[i].Session = n
+		rows[i].Session = sessions.of(rows[i].Phase, rows[i].Correlation, maxRows)
 	}
 }

@@ -2,6 +2,9 @@ package result
 
 import (
 	"math"
+	"slices"
+	"strconv"
+	"time"
 
 	"replayd/internal/measure"
 	"replayd/internal/stats"
@@ -36,45 +39,27 @@ func (m Metric) Std() float64 {
 	return m.Of.Std
 }
 
-// A Quantity is a metric with one value per request.
-type Quantity struct {
-	measure.Quantity
-	Name  string
-	Extra bool // in files, but not in AIPerf's table
+// Percentiles returns the percentiles of a table and those that were asked for, in ascending order.
+func Percentiles(usual, asked []float64) []float64 {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(usual, asked))))
 }
 
-// Quantities are the metrics of each ok request, in the order of AIPerf's table. Definitions are those of AIPerf
-// (docs/metrics-reference.md): times count from the send to the first and to the last content chunk, and from the first
-// to the second. There are two differences. An answer whose tokens all came in one chunk has no inter-token latency,
-// where AIPerf has 0. Token counts are the server's own if it sends them. The lateness and the two "from due" metrics
-// are replayd's own; "from due" counts from the due time.
-var Quantities = []Quantity{
-	{measure.TTFT, "Time to First Token", false},
-	{measure.SecondToken, "Time to Second Token", false},
-	{measure.E2E, "Request Latency", false},
-	{measure.TPOT, "Inter Token Latency", false},
-	{measure.PerUser, "Output Token Throughput Per User", false},
-	{measure.OutputLength, "Output Sequence Length", false},
-	{measure.InputLength, "Input Sequence Length", false},
-	{measure.OutputCount, "Output Token Count", true},
-	{measure.ReasoningCount, "Reasoning Token Count", true},
-	{measure.TTFAT, "Time to First Output Token", true}, // time to first answer token
-	{measure.TTFTFromDue, "Time to First Token From Due", true},
-	{measure.E2EFromDue, "Request Latency From Due", true},
-	{measure.Lateness, "Lateness", true}, // of every request that was sent, not only of ok ones
-}
+// PercentileName returns the name of a column or field: p99, p99.9.
+func PercentileName(p float64) string { return "p" + strconv.FormatFloat(p, 'f', -1, 64) }
 
-// Value returns the quantity of a row, or NaN if it is not defined.
-func (q Quantity) Value(r Row) float64 { return r.Values()[q.Quantity] }
+// Quantities are the metrics with one value per ok request: those of AIPerf's table in its order, then the others.
+// Definitions are those of AIPerf (docs/metrics-reference.md): times count from the send to the first and to the last
+// content chunk, and from the first to the second. There are two differences. An answer whose tokens all came in one
+// chunk has no inter-token latency, where AIPerf has 0. Token counts are the server's own if it sends them. The lateness
+// and the two "from due" metrics are replayd's own; "from due" counts from the due time.
+var Quantities = slices.Concat(Tabled, []measure.Quantity{
+	measure.OutputCount, measure.ReasoningCount, measure.TTFAT, measure.TTFTFromDue, measure.E2EFromDue,
+	measure.Lateness, // of every request that was sent, not only of ok ones
+})
 
-// QuantityOf returns the quantity with a name in AIPerf's files.
-func QuantityOf(tag string) (Quantity, bool) {
-	for _, q := range Quantities {
-		if q.Tag() == tag {
-			return q, true
-		}
-	}
-	return Quantity{}, false
+// Tabled are the quantities of AIPerf's table.
+var Tabled = []measure.Quantity{
+	measure.TTFT, measure.SecondToken, measure.E2E, measure.TPOT, measure.PerUser, measure.OutputLength, measure.InputLength,
 }
 
 // Statistics are the figures of a set of requests, without the warm-up.
@@ -85,6 +70,26 @@ type Statistics struct {
 
 	Start, End  int64 // AIPerf's span, Unix ns: the first start to the last end of ok requests
 	First, Last int64 // vLLM's span: the same over all requests that were sent, whatever their outcome
+}
+
+// Statistics returns the figures of the run, including those of its ledger.
+func (r Run) Statistics() Statistics {
+	f := Aggregate(r.Rows, r.Settings)
+	l := r.Ledger
+	if l == nil {
+		f.addSessions(r.Sessions, measure.Sessions{})
+		return f
+	}
+	f.single("expected_request_count", "Expected Request Count", "requests", float64(l.Expected))
+	f.single("dropped_request_count", "Dropped Request Count", "requests", float64(l.Unsent()))
+	if share, ok := l.Attainment(); ok {
+		f.single("attainment", "Attainment", "ratio", share)
+	}
+	if share, ok := l.ServiceAttainment(); ok {
+		f.single("service_attainment", "Service Attainment", "ratio", share)
+	}
+	f.addSessions(r.Sessions, l.Sessions)
+	return f
 }
 
 // Aggregate computes the figures of rows. Spans and rates are AIPerf's; WriteVLLMTable computes those of vLLM's table.
@@ -105,16 +110,17 @@ func Aggregate(rows []Row, s Settings) Statistics {
 		}
 		v := r.Values()
 		for i, q := range Quantities {
-			values[i] = append(values[i], v[q.Quantity])
+			values[i] = append(values[i], v[q])
 		}
 		if s.SLO.Good(r.Outcome, &v) {
 			good++
 		}
 	}
 	for i, q := range Quantities {
-		f.add(Metric{Tag: q.Tag(), Name: q.Name, Unit: string(q.Unit()), Of: stats.NewDistribution(values[i])})
+		f.add(Metric{Tag: q.Tag(), Name: q.Title(), Unit: string(q.Unit()), Of: stats.NewDistribution(values[i])})
 	}
 	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps)})
+	f.addLengths(rows)
 	f.totals(input, output, reasoning, good, s)
 	return f
 }
@@ -187,3 +193,51 @@ func (f *Statistics) totals(input, output, reasoning, good int, s Settings) {
 	f.single("total_osl", "Total Output Sequence Length", "tokens", float64(output))
 	f.single("total_output_tokens", "Total Output Tokens", "tokens", float64(output-reasoning))
 }
+
+// addSessions adds the figures of sessions: distributions over the ok ones, and the counts of the ledger.
+func (f *Statistics) addSessions(all []measure.Session, of measure.Sessions) {
+	if of.IsZero() && len(all) == 0 {
+		return
+	}
+	var makespans, requests, cached []float64
+	var parts [measure.NumSessionParts][]float64
+	for i := range all {
+		s := &all[i]
+		if s.Outcome != measure.SessionOK {
+			continue
+		}
+		makespans, requests = append(makespans, inSeconds(s.Makespan())), append(requests, float64(s.Requests))
+		for p, d := range s.Time {
+			parts[p] = append(parts[p], inSeconds(d))
+		}
+		if ratio, reported := s.CachedRatio(); reported {
+			cached = append(cached, ratio)
+		}
+	}
+	add := func(tag, name, unit string, values []float64) {
+		f.add(Metric{Tag: tag, Name: name, Unit: unit, Of: stats.NewDistribution(values)})
+	}
+	add("session_makespan", "Session Makespan", "sec", makespans)
+	add("session_requests", "Session Requests", "requests", requests)
+	add("session_cached_ratio", "Session Cached Ratio", "ratio", cached)
+	for p, name := range [measure.NumSessionParts]string{
+		"Session Time in Tools", "Session Time Late",
+		"Session Time to First Tokens", "Session Time in Decode",
+	} {
+		add("session_time_"+measure.SessionPart(p).String(), name, "sec", parts[p])
+	}
+	if of.IsZero() {
+		return
+	}
+	f.single("session_count", "Session Count", "sessions", float64(of.Begun))
+	f.single("ok_session_count", "Ok Session Count", "sessions", float64(of.Outcomes[measure.SessionOK]))
+	f.single("failed_session_count", "Failed Session Count", "sessions", float64(of.Outcomes[measure.SessionNotOK]))
+	f.single("cut_session_count", "Cut Session Count", "sessions", float64(of.Outcomes[measure.SessionCut]))
+	f.single("good_session_count", "Good Session Count", "sessions", float64(of.Good))
+	if share, ok := of.Attainment(); ok {
+		f.single("session_attainment", "Session Attainment", "ratio", share)
+	}
+}
+
+// inSeconds divides once. Duration.Seconds adds whole seconds and the rest, which rounds twice.
+func inSeconds(d time.Duration) float64 { return float64(d) / float64(time.Second) }

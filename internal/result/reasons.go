@@ -11,8 +11,8 @@ import (
 	"replayd/internal/number"
 )
 
-// mostReason is the most characters of a server's message in an error report.
-const mostReason = 160
+// maxReason is the most characters of a server's message in an error report.
+const maxReason = 160
 
 // A Reason groups failed requests with the same outcome, status and message. Messages that differ only in numbers are
 // the same.
@@ -56,8 +56,8 @@ func (r Reason) String() string {
 	if strings.HasPrefix(text, kind) { // the message already says it
 		kind = ""
 	}
-	if letters := []rune(text); len(letters) > mostReason {
-		text = string(letters[:mostReason]) + "…"
+	if letters := []rune(text); len(letters) > maxReason {
+		text = string(letters[:maxReason]) + "…"
 	}
 	parts := []string{number.Whole(r.Requests) + "×"}
 	for _, p := range []string{kind, text} {

@@ -1,7 +1,6 @@
 package result
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -41,38 +40,41 @@ type recordLine struct {
 	Chunks   int    `json:"chunks"`
 	Merged   int    `json:"merged_reads"`
 
-	Input     int `json:"input_tokens"`
-	Counted   int `json:"counted_input_tokens"`
-	Prompt    int `json:"usage_prompt_tokens"`
-	Output    int `json:"usage_output_tokens"`
-	Reasoning int `json:"usage_reasoning_tokens"`
-	Opening   int `json:"usage_opening_tokens"`
+	Source    measure.UsageSource `json:"usage_source"`
+	Input     int                 `json:"input_tokens"`
+	Answer    int                 `json:"output_tokens"`
+	Counted   int                 `json:"counted_input_tokens"`
+	Prompt    int                 `json:"usage_prompt_tokens"`
+	Output    int                 `json:"usage_output_tokens"`
+	Reasoning int                 `json:"usage_reasoning_tokens"`
+	Opening   int                 `json:"usage_opening_tokens"`
 }
 
-func (l recordLine) row(x *exportReader) (Row, error) {
+// row converts the line to a Row, without a session number.
+func (l recordLine) row() (Row, error) {
 	if !slices.Contains(measure.Outcomes(), l.Outcome) {
 		return Row{}, fmt.Errorf("outcome: want one of %v, got %q", measure.Outcomes(), l.Outcome)
 	}
 	if l.Write == 0 && l.End == 0 {
 		return Row{}, errors.New("want write_ns and end_ns, got neither")
 	}
+	of := measure.Request{
+		Outcome: l.Outcome, InputTokens: l.Input, OutputTokens: l.Answer, CountedInput: l.Counted,
+		Usage: measure.Usage{Prompt: l.Prompt, Output: l.Output, Opening: l.Opening, Source: l.Source},
+	}
 	r := Row{
-		ID: l.ID, Conversation: l.Session, Correlation: l.ID, Turn: l.Turn,
+		ID: l.ID, Conversation: l.Session, Correlation: correlation(l.ID, l.Session), Turn: l.Turn,
 		Worker: "lane_" + strconv.Itoa(l.Lane), Processor: "replayd",
 		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
 		TTFT: math.NaN(), TTFAT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
 		Merged: l.Merged,
-		Input:  cmp.Or(l.Input, l.Counted, l.Prompt),
+		Input:  of.Input(), Prompt: of.PromptLength(), Answer: of.AnswerLength(),
 	}
 	var err error
 	if r.Phase, err = phase(l.Phase); err != nil {
 		return r, fmt.Errorf("phase: %w", err)
 	}
-	if l.Session != "" {
-		r.Correlation = correlation(l.ID, l.Session)
-	}
-	r.Session = x.session(string(r.Phase) + "/" + r.Correlation)
 	if l.E2E == nil || l.Outcome != measure.OK {
 		return r, nil
 	}
@@ -85,8 +87,7 @@ func (l recordLine) row(x *exportReader) (Row, error) {
 	r.Second, r.TTFT, r.TTFAT = msOf(l.Second), msOf(l.TTFT), msOf(l.TTFAT)
 	if l.TTFT != nil {
 		r.First = l.Write + *l.TTFT
-		usage := measure.Usage{Output: l.Output, Opening: l.Opening}
-		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), usage.Decoded(), l.Chunks)
+		r.ITL = measure.PerToken(time.Duration(e2e-*l.TTFT), of.Usage.Decoded(), l.Chunks)
 	}
 	return r, nil
 }
@@ -97,16 +98,4 @@ func msOf(ns *int64) float64 {
 		return math.NaN()
 	}
 	return float64(*ns) / 1e6
-}
-
-// session numbers the conversations of records in the order of the file. It remembers at most x.most conversations.
-func (x *exportReader) session(correlation string) int64 {
-	n, known := x.sessions[correlation]
-	if !known {
-		n = int64(len(x.sessions))
-		if len(x.sessions) < x.most {
-			x.sessions[correlation] = n
-		}
-	}
-	return n
 }

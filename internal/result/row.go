@@ -1,7 +1,6 @@
 package result
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,9 +23,12 @@ func (c *wallClock) ns(t time.Time) int64 {
 	return c.base.UnixNano() + int64(t.Sub(c.base))
 }
 
-// correlation returns the name of one conversation of one pass. Its turns share workload, loop, pass and session. id is
-// workload/loop/row, or workload/loop/row.pass if a loop repeats rows.
+// correlation returns the name of one conversation of one pass, or of a request alone. Its turns share workload, loop,
+// pass and session. id is workload/loop/row, or workload/loop/row.pass if a loop repeats rows.
 func correlation(id, session string) string {
+	if session == "" {
+		return id
+	}
 	slash := strings.LastIndexByte(id, '/')
 	_, pass, again := strings.Cut(id[slash+1:], ".")
 	if again {
@@ -35,20 +37,40 @@ func correlation(id, session string) string {
 	return id[:slash+1] + session
 }
 
+// A numbering numbers conversations as they come. The zero value begins at 0.
+type numbering struct {
+	known map[string]int64
+	next  int64
+}
+
+// of returns the number of a conversation; "" is a request alone. If there are more than most conversations to remember,
+// it forgets all of them, and one that goes on gets a new number.
+func (n *numbering) of(phase measure.RunPhase, correlation string, most int) int64 {
+	key := string(phase) + "/" + correlation
+	if number, known := n.known[key]; known {
+		return number
+	}
+	if correlation != "" {
+		if n.known == nil || len(n.known) >= most {
+			n.known = map[string]int64{}
+		}
+		n.known[key] = n.next
+	}
+	n.next++
+	return n.next - 1
+}
+
 // row returns the Row of a finished request, without its session number.
 func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row {
 	t, v := &r.Timeline, r.Values()
 	row := Row{
-		ID: r.ID, Conversation: r.Session, Correlation: r.ID, Turn: r.Turn,
+		ID: r.ID, Conversation: r.Session, Correlation: correlation(r.ID, r.Session), Turn: r.Turn,
 		Worker: "lane_" + strconv.Itoa(r.Lane), Processor: processor,
-		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: r.Error,
+		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: string(r.Error),
 		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
 		TTFT: v[measure.TTFT], TTFAT: v[measure.TTFAT], Second: v[measure.SecondToken], Latency: v[measure.E2E], ITL: v[measure.TPOT], Lateness: v[measure.Lateness],
 		Reads: len(t.ReadDelays), Merged: t.MergedReads,
-		Input: cmp.Or(r.InputTokens, r.CountedInput, r.Usage.Prompt),
-	}
-	if r.Session != "" {
-		row.Correlation = correlation(r.ID, r.Session)
+		Input: r.Input(), Prompt: r.PromptLength(), Answer: r.AnswerLength(),
 	}
 	if row.Reads > 0 {
 		var sum time.Duration

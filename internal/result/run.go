@@ -5,16 +5,13 @@ package result
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"replayd/internal/measure"
 )
-
-// mostRows is the most requests that a Run holds: with their ids about 500 MiB. Further requests are only counted, in
-// Partial.
-const mostRows = 1 << 20
 
 // A Run is the data of reports: the requests of one run, in the order in which they were sent, with the run's settings
 // and results. It is collected while the run goes on, or read from its files.
@@ -23,9 +20,10 @@ type Run struct {
 	Settings     Settings
 	Rows         []Row
 	Ledger       *measure.Ledger      // what became of all requests that fell due, without the warm-up; nil: not known
-	Told         []measure.LedgerLine // last ledger line of each workload in the records, summed up in Ledger; nil: none
+	LedgerLines  []measure.LedgerLine // last ledger line of each workload in the records, summed up in Ledger; nil: none
 	Sessions     []measure.Session    // that have ended, in the order of their ends; nil: not known
 	Cache        *Cache               // prompt tokens in the server's prefix cache; nil: not known
+	Reading      *Reading             // where answers differed from the API; nil: nowhere, or not known
 	ServerSeries []ServerSeries       // series of the server and the GPUs during the run
 	Cut          bool                 // the run was stopped before its end
 	Picked       bool                 // Rows is only a selection; Ledger is that of the whole run
@@ -41,6 +39,24 @@ func (r Run) Measured() []Row {
 		}
 	}
 	return rows
+}
+
+// Span returns the first send and the last end of the rows that count in figures.
+func (r Run) Span() (first, last time.Time) {
+	var f Statistics
+	for _, row := range r.Rows {
+		if row.Phase == measure.Profiling {
+			f.count(row)
+		}
+	}
+	return time.Unix(0, f.First), time.Unix(0, f.Last)
+}
+
+// lacks adds a line to Partial if n things are missing from the run.
+func (r *Run) lacks(n int, format string, values ...any) {
+	if n > 0 {
+		r.Partial = append(r.Partial, fmt.Sprintf(format, values...))
+	}
 }
 
 // inOrder sorts rows by start. A request that was never sent is sorted by its end.
@@ -63,6 +79,7 @@ type Settings struct {
 	Session     measure.SessionSLO
 	Percentiles []float64 // in addition to the usual ones, 0 to 100
 	Streamed    bool      // answers were streamed; otherwise there is no first token and no gap
+	NotExact    string    // why no exact lengths are asked of the server; "": they are, or that is not known
 }
 
 // A Row is one finished request. Instants are Unix nanoseconds, 0 if they did not happen. Times are milliseconds, NaN
@@ -88,15 +105,17 @@ type Row struct {
 	ReadDelay          float64   // mean over Reads of: time of the read − the kernel's receive time; 0 without Reads
 	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
 	Gaps               []float64 // between content chunks; nil if not kept
-	Input, Output      int       // input_sequence_length: as requested, else counted, else the server's; output_sequence_length if ok
+	Input, Output      int       // input_sequence_length: as measure.Request.Input; output_sequence_length if ok
 	Reasoning          int       // part of Output
 	Opening            int       // output tokens of the first content chunk; 0: unknown, as in exports
 	Reads, Merged      int       // reads with content and a kernel timestamp; reads that held several content chunks
+
+	Prompt, Answer measure.Length
 }
 
 // Values returns the quantities that SLOs bound and distributions show. A request that did not end ok has only its
 // lateness.
-func (r Row) Values() measure.Values {
+func (r *Row) Values() measure.Values {
 	v := measure.NoValues()
 	v[measure.Lateness] = r.Lateness
 	if r.Outcome != measure.OK {
@@ -112,10 +131,55 @@ func (r Row) Values() measure.Values {
 	return v
 }
 
+// Value returns a quantity, or NaN if it is not defined.
+func (r *Row) Value(q measure.Quantity) float64 { return r.Values()[q] }
+
 // fromDue returns instant − due in milliseconds, or NaN unless both are known.
-func (r Row) fromDue(instant int64) float64 {
+func (r *Row) fromDue(instant int64) float64 {
 	if instant == 0 || r.Due == 0 {
 		return math.NaN()
 	}
 	return float64(instant-r.Due) / 1e6
+}
+
+// AllThere reports whether a run has as many rows as its ledger counts as finished. There are more rows if a process
+// was killed after its last ledger, and fewer if files are missing.
+func AllThere(r Run) bool { return r.Ledger.Finished() == int64(len(r.Measured())) }
+
+// A Slice is the requests of a run that were sent in one period of time. Its figures are AIPerf's for these requests
+// alone, whenever they ended. Rates are over the time from the slice's first send to its last end.
+type Slice struct {
+	Index      int   // from 0; periods without a send have an index but no Slice
+	Start, End int64 // Unix ns
+	Complete   bool  // the run sent requests until the end of the period or later
+	Figures    Statistics
+	Rows       []Row
+}
+
+// Slices cuts a run into periods of Settings.Slice, from the first send on. It returns nil if Settings.Slice is 0.
+// AIPerf cuts at multiples of the duration since the Unix epoch, so its first slice is mostly short.
+func (r Run) Slices() []Slice {
+	length := int64(r.Settings.Slice)
+	rows := r.Measured()
+	if length <= 0 || len(rows) == 0 {
+		return nil
+	}
+	sent := func(row Row) int64 { return cmp.Or(row.Start, row.End) }
+	slices.SortStableFunc(rows, func(a, b Row) int { return cmp.Compare(sent(a), sent(b)) })
+	first, last := sent(rows[0]), sent(rows[len(rows)-1])
+
+	var all []Slice
+	for len(rows) > 0 {
+		index := (sent(rows[0]) - first) / length
+		s := Slice{Index: int(index), Start: first + index*length, End: first + (index+1)*length}
+		s.Complete = last >= s.End
+		n := 0
+		for n < len(rows) && sent(rows[n]) < s.End {
+			n++
+		}
+		s.Rows, rows = rows[:n], rows[n:]
+		s.Figures = Aggregate(s.Rows, r.Settings)
+		all = append(all, s)
+	}
+	return all
 }

@@ -7,13 +7,13 @@ import (
 	"replayd/internal/stats"
 )
 
-// A BesideKind says how to read the values of a series.
-type BesideKind string
+// A SeriesKind says how to read the values of a series.
+type SeriesKind string
 
 // Kinds of series.
 const (
-	Counter BesideKind = "counter" // only grows, and restarts at 0 with its process
-	Gauge   BesideKind = "gauge"
+	Counter SeriesKind = "counter" // only grows, and restarts at 0 with its process
+	Gauge   SeriesKind = "gauge"
 )
 
 // ServerSeries is one series of the server or a GPU during a run. Values[i] was read at Times[i]; Times ascends.
@@ -23,7 +23,7 @@ type ServerSeries struct {
 	Help   string            // help text; "" if not known
 	Unit   string            // seconds, tokens and so on; "" if not known
 	Labels map[string]string // of the series
-	Kind   BesideKind
+	Kind   SeriesKind
 	GPU    bool // a GPU's series, with labels gpu, uuid, model_name, hostname
 
 	Times  []time.Time

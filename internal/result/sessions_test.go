@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
 	"replayd/internal/metrics"
+	"replayd/test/measuretest"
 	"replayd/test/outside"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +50,7 @@ func TestBadSessions(t *testing.T) {
 		good + "\n" + strings.Replace(good, `"ok"`, `"fine"`, 1): `sessions.jsonl: session 2: outcome: want one of [ok failed cut], got "fine"`,
 		strings.Replace(good, `:4`, `:6`, 1):                     "sessions.jsonl: session 1: want 0 ≤ cached_tokens ≤ prompt_tokens and requests ≥ 0, got 6, 5 and 1",
 		strings.Replace(good, `"tools":1`, `"tools":-1`, 1):      "sessions.jsonl: session 1: time_ns: want times from 0 to 439200h0m0s, got [-1ns 0s 0s 0s]",
-		good + "\n{": "sessions.jsonl: session 2: unexpected EOF",
+		good + "\n{": "sessions.jsonl: session 2: unexpected end of JSON input",
 	} {
 		if all, err := ReadSessions(strings.NewReader(text), "sessions.jsonl"); err == nil || err.Error() != want {
 			t.Errorf("%s:\nwant %s\n got %v, %v", text, want, all, err)
@@ -75,4 +75,13 @@ func TestTableOfSessions(t *testing.T) {
 	}
 	_, sessions, _ := strings.Cut(b.String(), "\n\nsessions")
 	golden(t, "table_sessions.golden", []byte("sessions"+sessions))
+}
+
+// A line has a limit before it is decoded.
+func TestLongSessions(t *testing.T) {
+	long := `{"session":"` + strings.Repeat("s", maxLine) + `"}` + "\n"
+	_, err := ReadSessions(strings.NewReader(long), "sessions.jsonl")
+	if want := "sessions.jsonl: session 1: want a line of at most 16777216 bytes, got more"; err == nil || err.Error() != want {
+		t.Errorf("got %.200v, want %s", err, want)
+	}
 }

@@ -57,8 +57,11 @@ func ConfigOf(s Settings) Config {
 	return c
 }
 
-// mostSettings is the most bytes read from a file of figures.
-const mostSettings = 64 << 20
+// maxSettings is the most bytes read from a file of figures.
+const maxSettings = 64 << 20
+
+// beginOf returns the beginning of a text, at most maxSaid bytes.
+func beginOf(text string) string { return text[:min(len(text), maxSaid)] }
 
 // ReadJSON reads what the requests of a run do not tell from profile_export_aiperf.json, AIPerf's or replayd's: the
 // settings, the ledger, the prefix cache, and whether the run was stopped. It leaves out invalid values, and Partial
@@ -67,33 +70,39 @@ func ReadJSON(r io.Reader, name string) (Run, error) {
 	var file struct {
 		Config struct {
 			Config
-			Model  string `json:"model"`
-			Output struct {
-				Slice *float64 `json:"slice_duration"`
-			} `json:"output"`
+			Model string `json:"model"`
 		} `json:"input_config"`
 		Cut    bool            `json:"was_cancelled"`
 		Ledger *measure.Ledger `json:"ledger"`
 		Cache  *Cache          `json:"prefix_cache"`
+		Read   *Reading        `json:"reading"`
+
+		Lengths struct {
+			NotExact string `json:"not_exact"`
+		} `json:"lengths"`
 	}
-	if err := json.NewDecoder(io.LimitReader(r, mostSettings)).Decode(&file); err != nil {
+	if err := json.NewDecoder(io.LimitReader(r, maxSettings)).Decode(&file); err != nil {
 		return Run{}, fmt.Errorf("%s: want a profile_export_aiperf.json: %w", name, jsonFault(err))
 	}
 	c := file.Config
 	s := Settings{
 		Command: c.Command, Model: c.Model, Endpoint: c.Endpoint.Type, Concurrency: c.Load.Concurrency, Rate: c.Load.Rate,
 		GPUs: c.GPUs, Percentiles: c.Percentiles, Streamed: c.Endpoint.Streaming,
+		NotExact: beginOf(file.Lengths.NotExact),
 	}
 	if len(c.Endpoint.Models) > 0 {
 		s.Model = c.Endpoint.Models[0]
 	}
-	if d := c.Output.Slice; d != nil && *d > 0 && *d < math.MaxInt32 {
-		s.Slice = time.Duration(*d * float64(time.Second))
+	if d := c.Output.Slice; d > 0 && d < math.MaxInt32 {
+		s.Slice = time.Duration(d * float64(time.Second))
 	}
 	if m := c.Makespan; m > 0 && m < math.MaxInt32 {
 		s.Session.Makespan = time.Duration(m * float64(time.Second))
 	}
-	run := Run{Cut: file.Cut, Cache: file.Cache}
+	run := Run{Cut: file.Cut, Cache: file.Cache, Reading: file.Read}
+	if a := run.Reading; a != nil {
+		a.Reason, a.First = beginOf(a.Reason), beginOf(a.First)
+	}
 	if c := run.Cache; c != nil && (c.Cached < 0 || c.Cached > c.Prompt || c.Explained != nil && *c.Explained < 0) {
 		run.Cache = nil
 		run.Partial = append(run.Partial, fmt.Sprintf("%s: prefix_cache: want 0 ≤ cached_tokens ≤ prompt_tokens, got %d and %d", name, c.Cached, c.Prompt))

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"time"
@@ -9,14 +10,30 @@ import (
 	"replayd/internal/stats"
 )
 
-// A Summary collects the latencies of a run. The run's ledger has the number of requests and their outcomes. Methods
-// may be called concurrently. Memory is bounded to some 20 MiB, however many requests the Summary sees.
+// ownTable has the quantities of the table of run, with their names in it. ITL is not a quantity of a request and is
+// shown before e2e.
+var ownTable = []struct {
+	measure.Quantity
+	name string
+}{
+	{measure.TTFT, "TTFT"},
+	{measure.TTFAT, "TTFAT"},
+	{measure.TTFTFromDue, "TTFT from due"},
+	{measure.TPOT, "TPOT"},
+	{measure.E2E, "e2e"},
+	{measure.E2EFromDue, "e2e from due"},
+	{measure.Lateness, "lateness"},
+}
+
+// A Summary collects the latencies of a run, its failures and its cached tokens. The run's ledger has the number of
+// requests and their outcomes. Methods may be called concurrently. Memory is bounded to some 25 MiB, however many
+// requests the Summary sees.
 type Summary struct {
 	slo      measure.SLO
 	sessions measure.SessionSLO
 
 	mu        sync.Mutex
-	samples   [measure.NumQuantities]stats.Sample // of tabled: lateness of all sent requests, the others of ok requests
+	samples   [measure.NumQuantities]stats.Sample // of ownTable: lateness of all sent requests, the others of ok requests
 	itl       stats.Sample                        // of ok requests
 	makespans stats.Sample                        // of ok sessions
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
@@ -26,11 +43,16 @@ type Summary struct {
 	decoding  time.Duration                       // time that the decoded tokens took
 	first     time.Time                           // the earliest due instant
 	last      time.Time                           // the latest end, whatever the outcome
+	failures  map[measure.Outcome]failure
+	cache     cacheSum
+	reading   Reading
+	prompts   lengthCount // of ok requests
+	answers   lengthCount
 }
 
 // NewSummary returns an empty summary. It tracks the worst value of each quantity that slo bounds.
 func NewSummary(slo measure.SLO, sessions measure.SessionSLO) *Summary {
-	return &Summary{slo: slo, sessions: sessions, worst: measure.NoValues()}
+	return &Summary{slo: slo, sessions: sessions, worst: measure.NoValues(), failures: map[measure.Outcome]failure{}}
 }
 
 // Observe adds a finished request, unless it belongs to the warm-up. It keeps nothing of r.
@@ -51,14 +73,21 @@ func (s *Summary) Observe(r *measure.Request) {
 		s.readDelay.Add(d)
 	}
 	s.merged += int64(r.Timeline.MergedReads)
-	for _, q := range tabled {
+	for _, q := range ownTable {
 		if !math.IsNaN(v[q.Quantity]) {
 			s.samples[q.Quantity].Add(measure.FromMilliseconds(v[q.Quantity]))
 		}
 	}
+	if _, seen := s.failures[r.Outcome]; r.Outcome.Failed() && !seen {
+		s.failures[r.Outcome] = failure{r.ID, string(r.Error)}
+	}
+	s.reading.add(r)
 	if r.Outcome != measure.OK {
 		return
 	}
+	s.cache.add(r)
+	s.prompts.add(r.PromptLength())
+	s.answers.add(r.AnswerLength())
 	for _, b := range s.slo {
 		s.worst[b.Quantity] = b.Worse(s.worst[b.Quantity], v[b.Quantity])
 	}
@@ -99,26 +128,57 @@ func (s *Summary) perUser() float64 {
 // the lock.
 func (s *Summary) blurred() bool { return s.merged > 0 && s.merged*100 >= s.readDelay.Durations().N }
 
-// A miss is one bound of an SLO that requests of a run broke. The miss named error stands for requests that did not end
-// ok.
+// A miss is one bound of an SLO that requests of a run broke.
 type miss struct {
-	slo      string        // name of the quantity, or error
-	bound    measure.Bound // zero for error
-	requests int64         // expected requests that broke the bound; for error, including those that were never sent
-	worst    float64       // in the quantity's unit; 0 for error
+	bound    measure.Bound
+	requests int64         // expected requests that broke the bound
+	worst    float64       // in the quantity's unit
 	p99      time.Duration // of all requests that have the quantity, within the bound or not; 0: not known
 }
 
-// misses returns the broken bounds in the order of the quantities, then error. A request counts under each bound that
-// it broke. misses returns nil if all expected requests are good. The caller holds the lock.
+// misses returns the broken bounds in the order of the quantities. A request counts under each bound that it broke.
+// What did not end ok is not among them. The caller holds the lock.
 func (s *Summary) misses(l measure.Ledger) (misses []miss) {
 	for _, b := range s.slo {
 		if n := l.Broken[b.Quantity.String()]; n > 0 {
-			misses = append(misses, miss{b.Quantity.String(), b, n, s.worst[b.Quantity], s.samples[b.Quantity].Percentile(99)})
+			misses = append(misses, miss{b, n, s.worst[b.Quantity], s.samples[b.Quantity].Percentile(99)})
 		}
-	}
-	if n := l.Expected - l.Outcomes[measure.OK]; n > 0 {
-		misses = append(misses, miss{slo: measure.SLOName(measure.SLOError), requests: n})
 	}
 	return misses
 }
+
+// Cache returns the cache of the observed requests. tokens is the number of tokens that the prompts share with each
+// other; shared is false if that is not known. The server's own counters in series are used if no answer reported
+// cached tokens.
+func (s *Summary) Cache(tokens int64, shared bool, series []ServerSeries) *Cache {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cache.Cache
+	c.Source = CacheUsage
+	if !s.cache.reported {
+		var ok bool
+		if c, ok = engineCache(series); !ok {
+			return nil
+		}
+	}
+	if shared {
+		tokens += s.cache.template
+		c.Explained = &tokens
+	}
+	return &c
+}
+
+// Reading returns where answers differed from the API; nil: nowhere.
+func (s *Summary) Reading() *Reading {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.reading.Lines()) == 0 {
+		return nil
+	}
+	r := s.reading
+	r.Rules = maps.Clone(r.Rules)
+	return &r
+}
+
+// A failure is the first request of an outcome, because a count alone does not tell what to fix.
+type failure struct{ id, text string }

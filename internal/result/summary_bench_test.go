@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"replayd/internal/measure"
-	"replayd/internal/measure/measuretest"
+	"replayd/test/measuretest"
 )
 
 func BenchmarkSummaryObserve(b *testing.B) {

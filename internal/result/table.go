@@ -1,9 +1,10 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"math"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,13 +18,6 @@ import (
 
 // tablePercentiles are the percentile columns of every table.
 var tablePercentiles = []float64{25, 50, 75, 90, 99}
-
-// tabled are the quantities of the table, with their names in it. ITL is not a quantity of a request and is shown
-// before e2e.
-var tabled = []struct {
-	measure.Quantity
-	name string
-}{{measure.TTFT, "TTFT"}, {measure.TTFAT, "TTFAT"}, {measure.TTFTFromDue, "TTFT from due"}, {measure.TPOT, "TPOT"}, {measure.E2E, "e2e"}, {measure.E2EFromDue, "e2e from due"}, {measure.Lateness, "lateness"}}
 
 // WriteTable prints the run that the ledger is of: the latencies in milliseconds, counts, and rates. Extra percentiles, 0 to 100, are
 // columns among the others. A width above 0 is the terminal's: columns that do not fit are left out, the extra ones never, and longer
@@ -51,6 +45,9 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 		out.Line("filtered", "%d, not expected", l.Filtered)
 	}
 	s.writeBlurred(out)
+	for _, line := range s.reading.Lines() {
+		out.Line(line[0], "%s", line[1])
+	}
 
 	fmt.Fprintln(out)
 	span := s.span().Seconds()
@@ -77,9 +74,8 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 	out.Line("attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
 	out.Line("service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
 	for _, m := range s.misses(l) {
-		if m.bound.Limit > 0 { // what did not end ok stands above
-			out.Line(fmt.Sprintf("%s %v", beyond(m.bound), m.bound), "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
-		}
+		head := fmt.Sprintf("%s %v", beyond(m.bound), m.bound)
+		out.Line(head, "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
 	}
 	s.writeSessions(out, l.Sessions)
 	_, err := io.WriteString(w, out.String())
@@ -88,12 +84,10 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 
 // writeLatencies writes a line for each quantity.
 func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
-	percentiles := slices.Concat(tablePercentiles, extra)
-	slices.Sort(percentiles)
-	percentiles = slices.Compact(percentiles)
+	percentiles := Percentiles(tablePercentiles, extra)
 	head := []string{"ms", "count", "mean", "std", "min"}
 	for _, p := range percentiles {
-		head = append(head, "p"+strconv.FormatFloat(p, 'f', -1, 64))
+		head = append(head, PercentileName(p))
 	}
 	rows := [][]string{append(head, "max")}
 	approximate := false
@@ -117,14 +111,14 @@ func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
 		}
 		rows = append(rows, cells)
 	}
-	for _, q := range tabled {
+	for _, q := range ownTable {
 		if q.Quantity == measure.E2E {
 			add("ITL", &s.itl)
 		}
 		add(q.name, &s.samples[q.Quantity])
 	}
 	out.Rows(rows, slices.DeleteFunc([]string{"p25", "p75", "std", "min"}, func(name string) bool {
-		return slices.ContainsFunc(extra, func(p float64) bool { return name == "p"+strconv.FormatFloat(p, 'f', -1, 64) })
+		return slices.ContainsFunc(extra, func(p float64) bool { return name == PercentileName(p) })
 	}))
 	if approximate {
 		out.Wrapped("* percentiles within 0.1 %: ", fmt.Sprintf("of more than %d values a log histogram is kept; the other columns are exact", stats.ExactValues), 2)
@@ -147,15 +141,6 @@ func (s *Summary) writeBlurred(out *terminal.Table) {
 	}
 }
 
-// shareText formats a share with four digits. It truncates: a share just below a bound must not look as if it reached
-// the bound.
-func shareText(share float64, known bool) string {
-	if !known {
-		return "no data"
-	}
-	return fmt.Sprintf("%.4f", math.Floor(share*1e4+1e-9)/1e4)
-}
-
 // Missed returns one line: the bounds that a run broke, in how many of the expected requests and by how much, and the
 // wanted attainment least, 0 to 1.
 func (s *Summary) Missed(l measure.Ledger, least float64) string {
@@ -163,16 +148,17 @@ func (s *Summary) Missed(l measure.Ledger, least float64) string {
 	defer s.mu.Unlock()
 	var parts []string
 	for _, m := range s.misses(l) {
-		if m.bound.Limit > 0 {
-			p99 := ""
-			if m.p99 > 0 {
-				p99 = fmt.Sprintf(", p99 %v", number.Precise(m.p99))
-			}
-			parts = append(parts, fmt.Sprintf("%s: %d of %d requests (%s) %s %s%s, worst %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected),
-				beyond(m.bound), m.bound.Text(m.bound.Limit), p99, short(m.bound, m.worst)))
-			continue
+		p99 := ""
+		if m.p99 > 0 {
+			p99 = fmt.Sprintf(", p99 %v", number.Precise(m.p99))
 		}
-		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s", m.slo, m.requests, l.Expected, number.Percent(m.requests, l.Expected), NotOK(l)))
+		bound := beyond(m.bound) + " " + m.bound.Text(m.bound.Limit)
+		parts = append(parts, fmt.Sprintf("%v: %d of %d requests (%s) %s%s, worst %s", m.bound.Quantity, m.requests,
+			l.Expected, number.Percent(m.requests, l.Expected), bound, p99, short(m.bound, m.worst)))
+	}
+	if n := l.Expected - l.Outcomes[measure.OK]; n > 0 {
+		parts = append(parts, fmt.Sprintf("%s: %d of %d (%s) did not end ok: %s",
+			measure.SLOName(measure.SLOError), n, l.Expected, number.Percent(n, l.Expected), NotOK(l)))
 	}
 	return strings.Join(append(parts, fmt.Sprintf("attainment %s, want at least %v", shareText(l.Attainment()), least)), "; ")
 }
@@ -207,4 +193,91 @@ func NotOK(l measure.Ledger) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// writeSessions prints how the sessions ended, how long the ok ones took and in which parts, if there were any.
+func (s *Summary) writeSessions(out *terminal.Table, of measure.Sessions) {
+	if of.IsZero() {
+		return
+	}
+	fmt.Fprintln(out)
+	out.Line("sessions", "%s", SessionsText(of))
+	if d := s.makespans.Durations(); d.N > 0 {
+		out.Line("makespan", "mean %s, p50 %s, p90 %s, max %s; %s requests a session", long(d.Mean), long(s.makespans.Percentile(50)),
+			long(s.makespans.Percentile(90)), long(d.Max), number.Cell(float64(of.Requests)/float64(d.N)))
+		out.Line("session time", "%s", SessionTimeText(of.Time))
+	}
+	if of.Prompt > 0 {
+		out.Line("cached", "%s of the prompt tokens of ok sessions", number.Percent(of.Cached, of.Prompt))
+	}
+	bound := "ok"
+	if s.sessions.Makespan > 0 {
+		bound = "ok within " + s.sessions.Makespan.String()
+	}
+	out.Line("session attainment", "%s: %d of %d eligible (%s)", shareText(of.Attainment()), of.Good, of.Eligible(), bound)
+}
+
+// long formats a makespan: 18m40s, and below a minute as latencies are: 7.21 s.
+func long(d time.Duration) string {
+	if d < time.Minute {
+		return number.Latency(d)
+	}
+	return d.Round(time.Second).String()
+}
+
+// SessionsText counts sessions by how they ended: "12: 10 ok, 2 failed".
+func SessionsText(of measure.Sessions) string {
+	var parts []string
+	for _, o := range measure.SessionOutcomes() {
+		if n := of.Outcomes[o]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o))
+		}
+	}
+	if of.InProgress > 0 {
+		parts = append(parts, fmt.Sprintf("%d in progress", of.InProgress))
+	}
+	return fmt.Sprintf("%d: %s", of.Begun, strings.Join(parts, ", "))
+}
+
+// SessionTimeText says how much of the time of ok sessions each part took: "61 % tools, 0.1 % lateness, …".
+func SessionTimeText(t measure.SessionTime) string {
+	parts := make([]string, len(t))
+	for p, d := range t {
+		parts[p] = fmt.Sprintf("%s %s", number.Percent(d, max(t.Sum(), time.Nanosecond)), measure.SessionPart(p))
+	}
+	return strings.Join(parts, ", ") + " along the critical path"
+}
+
+// failed returns the outcomes other than ok that occurred, the most frequent first. The lock is held.
+func (s *Summary) failed(l measure.Ledger) []measure.Outcome {
+	return slices.SortedFunc(maps.Keys(s.failures), func(a, b measure.Outcome) int {
+		return cmp.Or(cmp.Compare(l.Outcomes[b], l.Outcomes[a]), cmp.Compare(a, b))
+	})
+}
+
+// Failure returns the text of the first request of the most frequent failure; "": no request failed.
+func (s *Summary) Failure(l measure.Ledger) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.failed(l) {
+		return s.failures[o].text
+	}
+	return ""
+}
+
+// WriteFailures prints a line for each outcome other than ok that occurred, the most frequent first, wrapped at width; 0:
+// not wrapped. It prints nothing when no request failed.
+func (s *Summary) WriteFailures(w io.Writer, l measure.Ledger, width int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.failures) == 0 {
+		return nil
+	}
+	out := &terminal.Table{Columns: width}
+	fmt.Fprintln(out, "\nthe first request of each failure")
+	for _, o := range s.failed(l) {
+		out.Line(string(o), "%s: %s", s.failures[o].id, s.failures[o].text)
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
 }

@@ -45,17 +45,11 @@ func (a *arrivals) next() (at time.Duration, ok bool) {
 
 // within reports whether a row at a time after its loop's start is part of the loop.
 func (p *Plan) within(at time.Duration) bool {
-	return p.o.Duration == 0 || at < p.o.Duration || at == p.o.Duration && p.afterGap()
+	return p.o.Duration == 0 || at < p.o.Duration || at == p.o.Duration && p.o.byGaps()
 }
 
-// afterGap reports whether the first row comes after a gap. Such a loop includes the instant of its end instead of the instant
-// of its start: it has the number of rows expected in its length, and the last row may be due when the next loop begins.
-func (p *Plan) afterGap() bool {
-	return p.o.Arrival == Constant || p.o.Arrival == Poisson || p.o.Arrival == Gamma
-}
-
-// mostRows bounds the rows of a loop at a rate, because New counts each of them.
-const mostRows = 100_000_000
+// maxRows bounds the rows of a loop at a rate, because New counts each of them.
+const maxRows = 100_000_000
 
 // countArrivals sets the number of rows of a loop, at most the given number (0: any), and the instant of the last row. It returns
 // the loop's own length: the time until the row after its last one would be due, less the gap at the begin of the next loop; or
@@ -64,17 +58,18 @@ func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	a := p.arrivals()
 	at, ok := a.next()
 	for ok && (most == 0 || p.rows < most) && p.within(at) {
-		if p.rows == mostRows {
-			return 0, faulty("rows, duration", "want at most %d rows in a loop, got more", mostRows)
+		if p.rows == maxRows {
+			return 0, faulty("synthetic.requests", "want at most %d rows in a loop, got more", maxRows)
 		}
 		p.length = at
 		p.rows++
 		at, ok = a.next()
 	}
 	all := most > 0 && p.rows == most
-	end, ends := p.rate.ends()
+	last := p.rate[len(p.rate)-1]
+	end, ends := last.begin, last.to == 0 // with rate 0 nothing is due any more
 	switch {
-	case all && p.afterGap():
+	case all && p.o.byGaps():
 		return max(1, p.length), nil
 	case all:
 		return max(at, p.length+1), nil
@@ -88,7 +83,7 @@ func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 		return 0, faulty("rate", "want one at which a loop lasts at most %v, got %v", Longest, p.o.Rate)
 	}
 	if p.rows == 0 {
-		return 0, faulty("rate, duration", "want a loop with a row in it, got none in %v", natural)
+		return 0, faulty("rate", "want a loop with a row in it, got none in %v", natural)
 	}
 	return natural, nil
 }

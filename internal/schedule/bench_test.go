@@ -34,9 +34,12 @@ func BenchmarkLoopOfCron(b *testing.B) {
 func BenchmarkArrivals(b *testing.B) {
 	ramp := []Stage{{Rate: 100, Over: 1000 * time.Hour}}
 	for name, o := range map[string]Options{
-		"constant": {Arrival: Constant, Rate: 100}, "ramp": {Arrival: Constant, Stages: ramp},
-		"poisson": {Arrival: Poisson, Rate: 100}, "gamma of 0.5": {Arrival: Gamma, Burstiness: 0.5, Rate: 100},
-		"gamma of 2": {Arrival: Gamma, Burstiness: 2, Rate: 100},
+		"constant": {Pattern: Pattern{Arrival: Constant, Rate: 100}}, "ramp": {Pattern: Pattern{Arrival: Constant, Stages: ramp}},
+		"poisson": {Pattern: Pattern{Arrival: Poisson, Rate: 100}}, "gamma of 0.5": {Pattern: Pattern{
+			Arrival:    Gamma,
+			Burstiness: 0.5, Rate: 100,
+		}},
+		"gamma of 2": {Pattern: Pattern{Arrival: Gamma, Burstiness: 2, Rate: 100}},
 	} {
 		o.Mode = Once
 		a := plan(b, untimed(1), o).arrivals()

@@ -1,9 +1,15 @@
 package schedule
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 	_ "time/tzdata" // a scratch image has no zone files
+
+	"replayd/internal/fault"
 
 	"github.com/netresearch/go-cron"
 )
@@ -26,16 +32,16 @@ type calendar struct {
 }
 
 // newCalendar reads an expression and the name of its time zone, "" for UTC, and returns all that is wrong with them.
-func newCalendar(expression, zone string) (c calendar, f Faults) {
+func newCalendar(expression, zone string) (c calendar, f fault.List) {
 	spec, err := parseCron(expression)
 	if err != nil {
-		f.add("cron", "%v", err)
+		f.Add("repeat.cron", "%v", err)
 	} else {
 		const everyHour = 1<<24 - 1
 		c.spec, c.named = spec, spec.Hour&everyHour != everyHour
 	}
 	if c.zone, err = parseZone(zone); err != nil {
-		f.add("timezone", "%v", err)
+		f.Add("repeat.timezone", "%v", err)
 	}
 	return c, f
 }
@@ -128,9 +134,50 @@ func (c *calendar) opens(s stretch) time.Time {
 	return s.start.Add(s.before - s.offset)
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+
+const wantFields = `want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5"`
+
+// cronFields bounds the numbers in them; go-cron takes "61-5" for 1-5.
+var cronFields = [...]struct {
+	name string
+	most int
+}{{"minute", 59}, {"hour", 23}, {"day of month", 31}, {"month", 12}, {"day of week", 7}}
+
+// parseCron reads an expression as crontab(5) has it: five fields, of which the two for days mean either when both are
+// restricted. A name such as @daily, a time zone in front and go-cron's extensions are refused. The result is to be
+// asked in UTC.
+func parseCron(expression string) (*cron.SpecSchedule, error) {
+	fields := strings.Fields(expression)
+	if len(fields) != len(cronFields) {
+		return nil, fmt.Errorf("%s, got %q", wantFields, expression)
 	}
-	return b
+	for i, f := range cronFields {
+		for _, digits := range strings.FieldsFunc(fields[i], func(r rune) bool { return r < '0' || r > '9' }) {
+			if n, err := strconv.Atoi(digits); err != nil || n > f.most {
+				return nil, fmt.Errorf("%s: want at most %d, got %q in %q", f.name, f.most, fields[i], expression)
+			}
+		}
+	}
+	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
+	if err != nil {
+		return nil, err
+	}
+	// The longest wait is that from 29 February 2096 to the next one, in 2104.
+	schedule, err := parser.WithMaxSearchYears(8).Parse(expression)
+	if err != nil {
+		return nil, fmt.Errorf("%s, got %q: %w", wantFields, expression, err)
+	}
+	spec, ok := schedule.(*cron.SpecSchedule)
+	if !ok { // nothing but a name such as @every makes another
+		return nil, errors.New(wantFields)
+	}
+	if slices.Contains([]uint64{spec.Minute, spec.Hour, spec.Dom, spec.Month, spec.Dow}, 0) {
+		return nil, fmt.Errorf("%s, got %q with a field that holds nothing", wantFields, expression)
+	}
+	spec.Location = time.UTC
+	if spec.Next(time.Unix(0, 0)).IsZero() {
+		return nil, fmt.Errorf("want a day that there is, got %q, which never comes", expression)
+	}
+	return spec, nil
 }

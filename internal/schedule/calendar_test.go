@@ -242,7 +242,7 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", errs, want)
 		}
 	}
-	const five = `cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5"`
+	const five = `repeat.cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5"`
 	f("", five+`, got ""`)
 	f("0 3 * *", five+`, got "0 3 * *"`)
 	f("0 0 3 * * *", five+`, got "0 0 3 * * *"`)
@@ -253,18 +253,18 @@ func TestExpressions(t *testing.T) {
 	f("0 x * * *", five+`, got "0 x * * *": failed to parse int from "x": strconv.Atoi: parsing "x": invalid syntax`)
 	f("0 H * * *", five+`, got "0 H * * *": h expressions require hash option to be enabled`)
 	f(", 3 * * *", five+`, got ", 3 * * *" with a field that holds nothing`)
-	f("60 3 * * *", `cron: minute: want at most 59, got "60" in "60 3 * * *"`)
-	f("61-5 3 * * *", `cron: minute: want at most 59, got "61-5" in "61-5 3 * * *"`)
-	f("0 24 * * *", `cron: hour: want at most 23, got "24" in "0 24 * * *"`)
-	f("0 3 99999999999999999999 * *", `cron: day of month: want at most 31, got "99999999999999999999" in "0 3 99999999999999999999 * *"`)
-	f("0 3 * 13 *", `cron: month: want at most 12, got "13" in "0 3 * 13 *"`)
-	f("0 3 * * 8", `cron: day of week: want at most 7, got "8" in "0 3 * * 8"`)
-	f("0 3 30 2 *", `cron: want a day that there is, got "0 3 30 2 *", which never comes`)
-	f("0 3 31 4,6,9,11 *", `cron: want a day that there is, got "0 3 31 4,6,9,11 *", which never comes`)
+	f("60 3 * * *", `repeat.cron: minute: want at most 59, got "60" in "60 3 * * *"`)
+	f("61-5 3 * * *", `repeat.cron: minute: want at most 59, got "61-5" in "61-5 3 * * *"`)
+	f("0 24 * * *", `repeat.cron: hour: want at most 23, got "24" in "0 24 * * *"`)
+	f("0 3 99999999999999999999 * *", `repeat.cron: day of month: want at most 31, got "99999999999999999999" in "0 3 99999999999999999999 * *"`)
+	f("0 3 * 13 *", `repeat.cron: month: want at most 12, got "13" in "0 3 * 13 *"`)
+	f("0 3 * * 8", `repeat.cron: day of week: want at most 7, got "8" in "0 3 * * 8"`)
+	f("0 3 30 2 *", `repeat.cron: want a day that there is, got "0 3 30 2 *", which never comes`)
+	f("0 3 31 4,6,9,11 *", `repeat.cron: want a day that there is, got "0 3 31 4,6,9,11 *", which never comes`)
 
 	for _, zone := range []string{"Local", "Europe/Bonn", "../etc/passwd"} {
 		_, errs := newCalendar("x", zone)
-		want := fmt.Sprintf("timezone: want a name of the IANA database such as Europe/Berlin, got %q", zone)
+		want := fmt.Sprintf("repeat.timezone: want a name of the IANA database such as Europe/Berlin, got %q", zone)
 		if len(errs) != 2 || errs[1].Error() != want {
 			t.Errorf("%s: got %v, want two faults, the second %s", zone, errs, want)
 		}

@@ -4,73 +4,99 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"replayd/internal/fault"
+	"replayd/internal/scalar"
 )
 
-// mostRate is far above what one process can send; at this rate rows still have distinct instants.
-const mostRate = 1e6
+// maxRate is far above what one process can send; at this rate rows still have distinct instants.
+const maxRate = 1e6
 
-// mostStages bounds the number of stages.
-const mostStages = 1000
+// maxStages bounds the number of stages.
+const maxStages = 1000
 
 // checkRate checks the options that only some arrivals use: rate, stages, burstiness and users.
-func (o *Options) checkRate() (f Faults) {
+func (o *Options) checkRate() (f fault.List) {
 	switch {
-	case !(o.Rate >= 0 && o.Rate <= mostRate): // true for NaN, too
-		f.add("rate", "want 0 to %.0f, got %v", float64(mostRate), o.Rate)
+	case !(o.Rate >= 0 && o.Rate <= maxRate): // true for NaN, too
+		f.Add("rate", "want 0 to %.0f, got %v", float64(maxRate), o.Rate)
 	case !o.byGaps() && o.Arrival != Users && o.Rate != 0:
-		f.add("rate", "needs arrival constant, poisson, gamma or users, got arrival %s", o.Arrival)
+		f.Add("rate", "needs arrival constant, poisson, gamma or users, got arrival %s", o.Arrival)
 	case (o.byGaps() || o.Arrival == Users) && o.Rate == 0 && len(o.Stages) == 0:
-		f.add("rate", "want a number > 0 for arrival %s, got none", o.Arrival)
+		f.Add("rate", "want a number > 0 for arrival %s, got none", o.Arrival)
 	}
 	switch {
 	case o.byGaps():
 		f = append(f, o.checkStages()...)
 	case len(o.Stages) > 0:
-		f.add("stages", "needs arrival constant, poisson or gamma, got arrival %s", o.Arrival)
+		f.Add("stages", "needs arrival constant, poisson or gamma, got arrival %s", o.Arrival)
 	}
 	switch {
 	case o.Arrival != Gamma && o.Burstiness != 0 && o.Burstiness != 1:
-		f.add("burstiness", "needs arrival gamma, got arrival %s", o.Arrival)
+		f.Add("burstiness", "needs arrival gamma, got arrival %s", o.Arrival)
 	case o.Arrival == Gamma && !(o.Burstiness >= 0.01 && o.Burstiness <= 1000):
-		f.add("burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
+		f.Add("burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
 	}
 	f = append(f, o.checkSessions()...)
 	switch {
 	case o.Arrival != Users && o.Users != 0:
-		f.add("users", "needs arrival users, got arrival %s", o.Arrival)
-	case o.Arrival == Users && (o.Users < 1 || o.Users > mostUsers):
-		f.add("users", "want 1 to %d for arrival users, got %d", mostUsers, o.Users)
+		f.Add("users", "needs arrival users, got arrival %s", o.Arrival)
+	case o.Arrival == Users && (o.Users < 1 || o.Users > maxUsers):
+		f.Add("users", "want 1 to %d for arrival users, got %d", maxUsers, o.Users)
 	}
 	return f
 }
 
-func (o *Options) checkStages() (f Faults) {
-	if len(o.Stages) > mostStages {
-		f.add("stages", "want at most %d, got %d", mostStages, len(o.Stages))
+func (o *Options) checkStages() (f fault.List) {
+	if len(o.Stages) > maxStages {
+		f.Add("stages", "want at most %d, got %d", maxStages, len(o.Stages))
 		return f
 	}
 	left := Longest
 	for i, s := range o.Stages {
 		at := fmt.Sprintf("stages[%d]", i)
-		if !(s.Rate >= 0 && s.Rate <= mostRate) {
-			f.add(at+".rate", "want 0 to %.0f, got %v", float64(mostRate), s.Rate)
-		}
+		f.If(!(s.Rate >= 0 && s.Rate <= maxRate), at+".rate", "want 0 to %.0f, got %v", float64(maxRate), s.Rate)
 		for _, d := range []struct {
 			key string
 			got time.Duration
 		}{{".over", s.Over}, {".hold", s.Hold}} {
 			if d.got < 0 || d.got > left {
-				f.add(at+d.key, "want 0s to %v, got %v", left, d.got)
+				f.Add(at+d.key, "want 0s to %v, got %v", left, d.got)
 				continue
 			}
 			left -= d.got
 		}
-		if i == len(o.Stages)-1 && s.Hold != 0 {
-			f.add(at+".hold", "want none for the last stage, whose rate stays, got %v", s.Hold)
-		}
+		f.If(i == len(o.Stages)-1 && s.Hold != 0,
+			at+".hold", "want none for the last stage, whose rate stays, got %v", s.Hold)
 	}
 	if len(o.Stages) > 0 && o.Rate == 0 && !slices.ContainsFunc(o.Stages, func(s Stage) bool { return s.Rate != 0 }) {
-		f.add("stages", "want one with a rate above 0, got none")
+		f.Add("stages", "want one with a rate above 0, got none")
+	}
+	return f
+}
+
+// maxSessions bounds how many sessions are in progress at once: each holds its rows in memory.
+const maxSessions = 1 << 20
+
+// checkSessions checks the options of plans that are read session by session.
+func (o *Options) checkSessions() (f fault.List) {
+	if o.RateOf != "" {
+		f.OneOf("rate_of", string(o.RateOf), string(Requests), string(Starts))
+	}
+	f.If(o.RateOf == Starts && !o.byGaps(),
+		"rate_of", "needs arrival constant, poisson or gamma for %q, got arrival %s", o.RateOf, o.Arrival)
+	switch {
+	case o.Arrival != Sessions && o.AtOnce != 0:
+		f.Add("sessions_at_once", "needs arrival sessions, got arrival %s", o.Arrival)
+	case o.Arrival == Sessions && (o.AtOnce < 1 || o.AtOnce > maxSessions):
+		f.Add("sessions_at_once", "want 1 to %d for arrival sessions, got %d", maxSessions, o.AtOnce)
+	}
+	switch s := o.Within; {
+	case s == scalar.Within{}:
+	case !(s[0] >= 0 && s[0] <= s[1] && s[1] <= 1):
+		f.Add("start_within", "want shares of 0 to 1, the first not above the second, got %v to %v", s[0], s[1])
+	case o.Arrival != Sessions:
+		f.Add("start_within", "needs arrival sessions, got arrival %s", o.Arrival)
 	}
 	return f
 }

@@ -46,24 +46,24 @@ func TestClosedPlans(t *testing.T) {
 		}
 	}
 	trace := at(0, sec, sec)
-	f(trace, Options{Mode: Once}, 1, key{0, 0}, key{1, 0}, key{2, 0})
-	f(trace, Options{Mode: Once, Rows: 5}, 1, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1}, key{1, 1})
-	f(trace, Options{Mode: Once, From: 1}, 1, key{1, 0}, key{2, 0})
-	f(trace, Options{Mode: Once, Shard: Shard{1, 2}, Rows: 5}, 1, key{1, 0}, key{1, 1})
-	f(trace, Options{Align: WallClock}, 4, key{0, 0}, key{1, 0}, key{2, 0})
-	f(trace, Options{Align: Start, Rows: 4}, 4, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1})
+	f(trace, Options{Repeat: Repeat{Mode: Once}}, 1, key{0, 0}, key{1, 0}, key{2, 0})
+	f(trace, Options{Repeat: Repeat{Mode: Once}, Rows: 5}, 1, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1}, key{1, 1})
+	f(trace, Options{Repeat: Repeat{Mode: Once}, From: 1}, 1, key{1, 0}, key{2, 0})
+	f(trace, Options{Repeat: Repeat{Mode: Once}, Shard: Shard{1, 2}, Rows: 5}, 1, key{1, 0}, key{1, 1})
+	f(trace, Options{Repeat: Repeat{Align: WallClock}}, 4, key{0, 0}, key{1, 0}, key{2, 0})
+	f(trace, Options{Repeat: Repeat{Align: Start}, Rows: 4}, 4, key{0, 0}, key{1, 0}, key{2, 0}, key{0, 1})
 	f(untimed(2), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 	f(untimed(0), Options{Rows: 2}, 3, key{0, 0}, key{1, 0})
 
 	// Passes are counted across loops: each loop of ten rows begins four passes of three rows.
-	p := plan(t, trace, Options{Arrival: Concurrency, Rows: 10})
+	p := plan(t, trace, Options{Pattern: Pattern{Arrival: Concurrency}, Rows: 10})
 	l, _ := p.Next(p.Loop(epoch, epoch), epoch)
 	if got := dues(t, p, l, epoch); l.Pass != 4 || got[0].Passes() != 4 || got[9].Passes() != 7 || got[0].ID() != "1/0" || got[9].ID() != "1/0.3" {
 		t.Errorf("loop %+v: passes %d and %d, %s and %s", l, got[0].Passes(), got[9].Passes(), got[0].ID(), got[9].ID())
 	}
 
 	// Without Rows, an endless source gives one endless loop.
-	p = plan(t, untimed(0), Options{Arrival: Concurrency, Duration: time.Minute})
+	p = plan(t, untimed(0), Options{Pattern: Pattern{Arrival: Concurrency}, Duration: time.Minute})
 	l = p.Loop(epoch, epoch)
 	rows, err := p.Rows(l, epoch)
 	for i := 0; err == nil && i < 1000; i++ {

@@ -48,20 +48,60 @@ func TestWholeDaysAcrossDaylightSaving(t *testing.T) {
 		options        Options
 		starts         []time.Duration // since midnight
 	}{
-		{"spring, each hour", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "0 * * * *"}, every(23, time.Hour)},
-		{"autumn, each hour", "2026-10-24 22:00:00", 25, Options{Mode: Cron, Cron: "0 * * * *"}, every(25, time.Hour)},
-		{"spring, each half hour", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "*/30 * * * *"}, every(46, 30*time.Minute)},
-		{"autumn, each half hour", "2026-10-24 22:00:00", 25, Options{Mode: Cron, Cron: "*/30 * * * *"}, every(50, 30*time.Minute)},
-		{"spring, nightly", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "30 2 * * *"}, hours(2)},
-		{"autumn, nightly", "2026-10-24 22:00:00", 25, Options{Mode: Cron, Cron: "30 2 * * *"}, hours(2.5)},
-		{"spring, three times", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "30 1,2,23 * * *"}, hours(1.5, 2, 22.5)},
-		{"autumn, three times", "2026-10-24 22:00:00", 25, Options{Mode: Cron, Cron: "30 1,2,23 * * *"}, hours(1.5, 2.5, 24.5)},
-		{"spring, skipped", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "45 1-2 * * *"}, hours(1.75)},
-		{"spring, queued", "2026-03-28 23:00:00", 23, Options{Mode: Cron, Cron: "45 1-2 * * *", Overlap: Queue}, []time.Duration{105 * time.Minute, 105*time.Minute + offsets[4]}},
-		{"spring, loops of the wall clock", "2026-03-28 23:00:00", 23, Options{Align: WallClock, Every: time.Hour}, every(23, time.Hour)},
-		{"autumn, loops of the wall clock", "2026-10-24 22:00:00", 25, Options{Align: WallClock, Every: 30 * time.Minute}, every(50, 30*time.Minute)},
-		{"autumn, shifted loops", "2026-10-24 22:00:00", 25, Options{Align: WallClock, Every: 5 * time.Hour, Offset: 2 * time.Hour}, hours(0, 5, 10, 15, 20)}, // 22:00 UTC is 2 h + 99,600 × 5 h after 1970
-		{"spring, loops from a start", "2026-03-28 23:00:00", 23, Options{Align: Start, Every: time.Hour}, every(23, time.Hour)},
+		{"spring, each hour", "2026-03-28 23:00:00", 23, Options{Repeat: Repeat{Mode: Cron, Cron: "0 * * * *"}}, every(23, time.Hour)},
+		{"autumn, each hour", "2026-10-24 22:00:00", 25, Options{Repeat: Repeat{Mode: Cron, Cron: "0 * * * *"}}, every(25, time.Hour)},
+		{
+			"spring, each half hour", "2026-03-28 23:00:00", 23,
+			Options{Repeat: Repeat{Mode: Cron, Cron: "*/30 * * * *"}},
+			every(46, 30*time.Minute),
+		},
+		{
+			"autumn, each half hour", "2026-10-24 22:00:00", 25,
+			Options{Repeat: Repeat{Mode: Cron, Cron: "*/30 * * * *"}},
+			every(50, 30*time.Minute),
+		},
+		{"spring, nightly", "2026-03-28 23:00:00", 23, Options{Repeat: Repeat{Mode: Cron, Cron: "30 2 * * *"}}, hours(2)},
+		{"autumn, nightly", "2026-10-24 22:00:00", 25, Options{Repeat: Repeat{Mode: Cron, Cron: "30 2 * * *"}}, hours(2.5)},
+		{
+			"spring, three times", "2026-03-28 23:00:00", 23,
+			Options{Repeat: Repeat{Mode: Cron, Cron: "30 1,2,23 * * *"}},
+			hours(1.5, 2, 22.5),
+		},
+		{
+			"autumn, three times", "2026-10-24 22:00:00", 25,
+			Options{Repeat: Repeat{Mode: Cron, Cron: "30 1,2,23 * * *"}},
+			hours(1.5, 2.5, 24.5),
+		},
+		{"spring, skipped", "2026-03-28 23:00:00", 23, Options{Repeat: Repeat{Mode: Cron, Cron: "45 1-2 * * *"}}, hours(1.75)},
+		{
+			"spring, queued", "2026-03-28 23:00:00", 23,
+			Options{Repeat: Repeat{Mode: Cron, Cron: "45 1-2 * * *", Overlap: Queue}},
+			[]time.Duration{
+				105 * time.Minute,
+				105*time.Minute + offsets[4],
+			},
+		},
+		{
+			"spring, loops of the wall clock", "2026-03-28 23:00:00", 23,
+			Options{Repeat: Repeat{Align: WallClock, Every: time.Hour}},
+			every(23, time.Hour),
+		},
+		{
+			"autumn, loops of the wall clock", "2026-10-24 22:00:00", 25,
+			Options{Repeat: Repeat{Align: WallClock, Every: 30 * time.Minute}},
+			every(50, 30*time.Minute),
+		},
+		// 22:00 UTC is 2 h + 99,600 × 5 h after 1970
+		{
+			"autumn, shifted loops", "2026-10-24 22:00:00", 25,
+			Options{Repeat: Repeat{Align: WallClock, Every: 5 * time.Hour, Offset: 2 * time.Hour}},
+			hours(0, 5, 10, 15, 20),
+		},
+		{
+			"spring, loops from a start", "2026-03-28 23:00:00", 23,
+			Options{Repeat: Repeat{Align: Start, Every: time.Hour}},
+			every(23, time.Hour),
+		},
 	} {
 		c.options.Speed = 2
 		if c.options.Mode == Cron {
@@ -134,7 +174,7 @@ func with(o Options, s Shard) Options {
 }
 
 func TestCronFaults(t *testing.T) {
-	good := Options{Arrival: Exact, Speed: 1, Mode: Cron, Cron: "0 3 * * *"}
+	good := Options{Pattern: Pattern{Arrival: Exact, Speed: 1}, Repeat: Repeat{Mode: Cron, Cron: "0 3 * * *"}}
 	f := func(change func(*Options), want string) {
 		t.Helper()
 		o := good
@@ -146,16 +186,16 @@ func TestCronFaults(t *testing.T) {
 	f(func(o *Options) {
 		o.Speed, o.Every, o.Gap, o.Offset, o.Cron, o.Timezone, o.Overlap, o.Shard = 0, 1, 2, 3, "0 3 30 2 *", "Berlin", "both", Shard{2, 2}
 	}, "speed: want 0.001 to 1000, got 0\n"+
-		`every: needs mode "loop", got mode "cron"`+"\n"+`gap: needs mode "loop", got mode "cron"`+"\n"+`offset: needs mode "loop", got mode "cron"`+"\n"+
-		`overlap: want skip or queue, got "both"`+"\n"+
-		`cron: want a day that there is, got "0 3 30 2 *", which never comes`+"\n"+
-		`timezone: want a name of the IANA database such as Europe/Berlin, got "Berlin"`+"\n"+
+		`repeat.every: needs mode "loop", got mode "cron"`+"\n"+`repeat.gap: needs mode "loop", got mode "cron"`+"\n"+`repeat.offset: needs mode "loop", got mode "cron"`+"\n"+
+		`repeat.overlap: want skip or queue, got "both"`+"\n"+
+		`repeat.cron: want a day that there is, got "0 3 30 2 *", which never comes`+"\n"+
+		`repeat.timezone: want a name of the IANA database such as Europe/Berlin, got "Berlin"`+"\n"+
 		"shard.index: want an index < 2, got 2")
-	f(func(o *Options) { o.From, o.To, o.Cron = 1, 2, "x" }, "from, to: want a window with a row in it, got 1ns to 2ns\n"+
-		`cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5", got "x"`)
+	f(func(o *Options) { o.From, o.To, o.Cron = 1, 2, "x" }, "trace.from: want a window with a row in it, got 1ns to 2ns\n"+
+		`repeat.cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5", got "x"`)
 	f(func(o *Options) { o.Mode, o.Align, o.Timezone, o.Overlap = Loops, WallClock, "UTC", Skip },
-		`cron: needs mode "cron", got mode "loop"`+"\n"+`timezone: needs mode "cron", got mode "loop"`+"\n"+`overlap: needs mode "cron", got mode "loop"`)
-	f(func(o *Options) { o.Mode = Once }, `cron: needs mode "cron", got mode "once"`)
+		`repeat.cron: needs mode "cron", got mode "loop"`+"\n"+`repeat.timezone: needs mode "cron", got mode "loop"`+"\n"+`repeat.overlap: needs mode "cron", got mode "loop"`)
+	f(func(o *Options) { o.Mode = Once }, `repeat.cron: needs mode "cron", got mode "once"`)
 }
 
 func TestPeriodAndWhoFollowsTheWallClock(t *testing.T) {
@@ -167,14 +207,14 @@ func TestPeriodAndWhoFollowsTheWallClock(t *testing.T) {
 			t.Errorf("%+v: %v to the next loop, wall %v, want %v, %v", o, got, p.FollowsWall(), period, wall)
 		}
 	}
-	f(Options{Mode: Once}, "2026-03-29 00:00:00", 90*time.Minute, false)
-	f(Options{Align: Start}, "2026-03-29 00:00:00", 2*time.Hour, false)
-	f(Options{Align: WallClock, Every: 3 * time.Hour}, "2026-03-29 00:00:00", 3*time.Hour, true)
-	f(Options{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}, "2026-03-29 00:30:00", 23*time.Hour, true)
-	f(Options{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}, "2026-10-25 00:30:00", 25*time.Hour, true)
-	f(Options{Mode: Cron, Cron: "0 * * * *"}, "2026-03-29 00:30:00", 2*time.Hour, true)
-	f(Options{Mode: Cron, Cron: "0,5 1 * * *", Overlap: Queue}, "2026-03-29 01:30:00", 90*time.Minute, true)
-	f(Options{Mode: Cron, Cron: "0 1 * * 1"}, "2026-03-29 01:30:00", week, true) // from one Monday to the next
+	f(Options{Repeat: Repeat{Mode: Once}}, "2026-03-29 00:00:00", 90*time.Minute, false)
+	f(Options{Repeat: Repeat{Align: Start}}, "2026-03-29 00:00:00", 2*time.Hour, false)
+	f(Options{Repeat: Repeat{Align: WallClock, Every: 3 * time.Hour}}, "2026-03-29 00:00:00", 3*time.Hour, true)
+	f(Options{Repeat: Repeat{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}}, "2026-03-29 00:30:00", 23*time.Hour, true)
+	f(Options{Repeat: Repeat{Mode: Cron, Cron: "0 1 * * *", Timezone: "Europe/Berlin"}}, "2026-10-25 00:30:00", 25*time.Hour, true)
+	f(Options{Repeat: Repeat{Mode: Cron, Cron: "0 * * * *"}}, "2026-03-29 00:30:00", 2*time.Hour, true)
+	f(Options{Repeat: Repeat{Mode: Cron, Cron: "0,5 1 * * *", Overlap: Queue}}, "2026-03-29 01:30:00", 90*time.Minute, true)
+	f(Options{Repeat: Repeat{Mode: Cron, Cron: "0 1 * * 1"}}, "2026-03-29 01:30:00", week, true) // from one Monday to the next
 }
 
 func TestAClockThatIsSetBetweenTwoRuns(t *testing.T) {
@@ -238,7 +278,12 @@ func TestRunsWithAMonotonicClock(t *testing.T) {
 // Loops of all modes also work with times that have no monotonic reading.
 func TestLoopsWithoutAMonotonicClock(t *testing.T) {
 	now := time.Now()
-	for _, o := range []Options{{Mode: Once}, {Align: Start}, {Align: WallClock}, {Mode: Cron, Cron: "* * * * *"}} {
+	for _, o := range []Options{
+		{Repeat: Repeat{Mode: Once}},
+		{Repeat: Repeat{Align: Start}},
+		{Repeat: Repeat{Align: WallClock}},
+		{Repeat: Repeat{Mode: Cron, Cron: "* * * * *"}},
+	} {
 		p := plan(t, at(0, 10*sec, 50*sec), o)
 		epoch := now.Add(-3 * time.Hour)
 		a, b := p.Loop(epoch, now), p.Loop(epoch.Round(0), now.Round(0))

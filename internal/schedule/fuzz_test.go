@@ -18,11 +18,19 @@ func FuzzOptions(f *testing.F) {
 		users, rows int, duration int64, to2 float64, over, hold int64,
 	) {
 		o := Options{
-			Arrival: []Arrival{Exact, Spread, Constant, Poisson, Gamma, Users, Concurrency}[kind%7],
-			Speed:   speed, From: time.Duration(from), To: time.Duration(to),
-			Mode:  []Mode{Once, Loops, Loops}[mode%3],
-			Align: []Align{WallClock, Start}[mode%2], Every: time.Duration(every), Gap: time.Duration(gap),
-			Rate: rate, Burstiness: burstiness, Users: users % 100, Rows: rows % 1000, Duration: time.Duration(duration), Seed: uint64(kind),
+			Pattern: Pattern{
+				Arrival: []Arrival{Exact, Spread, Constant, Poisson, Gamma, Users, Concurrency}[kind%7],
+				Speed:   speed, Rate: rate, Burstiness: burstiness, Users: users % 100,
+			},
+			Repeat: Repeat{
+				Mode: []Mode{Once, Loops, Loops}[mode%3], Align: []Align{WallClock, Start}[mode%2],
+				Every: time.Duration(every), Gap: time.Duration(gap),
+			},
+			From:     time.Duration(from),
+			To:       time.Duration(to),
+			Rows:     rows % 1000,
+			Duration: time.Duration(duration),
+			Seed:     uint64(kind),
 		}
 		if over != 0 || hold != 0 {
 			o.Stages = []Stage{{Rate: rate, Hold: time.Duration(hold)}, {Rate: to2, Over: time.Duration(over)}}

@@ -24,7 +24,7 @@ func (p *Plan) Loop(epoch, now time.Time) Loop {
 		return run(p.runs.at(now.Round(0)), now)
 	}
 	var border int64 // what a loop holds of the instant at which it begins, in nanoseconds less one
-	if p.afterGap() {
+	if p.o.byGaps() {
 		border = 1
 	}
 	if p.FollowsWall() {
@@ -105,7 +105,7 @@ func (p *Plan) nextRun(l Loop, now time.Time) Loop {
 // Where rows come at a rate it is the time since the loop's start; in a closed plan it stays 0.
 func (p *Plan) Position(l Loop, t time.Time) time.Duration {
 	position := p.traceTime(min(t.Sub(l.Start), p.length))
-	if p.o.timed() {
+	if p.o.Timed() {
 		position += p.o.From
 	}
 	return position
@@ -116,7 +116,7 @@ func (p *Plan) traceTime(wall time.Duration) time.Duration {
 	return time.Duration(math.Round(float64(max(0, wall)) * p.o.Speed))
 }
 
-// floorDiv divides towards minus infinity: before 1970, too, a position counts from its loop's start.
+// floorDiv divides toward minus infinity: before 1970, too, a position counts from its loop's start.
 func floorDiv(a, b int64) (quotient, rest int64) {
 	quotient, rest = a/b, a%b
 	if rest < 0 {

@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // ladder has divisors of a day, so that PromQL's offset by an hour or a day meets the same place of the trace.
@@ -13,7 +15,7 @@ var ladder = []time.Duration{
 
 // fit sets the loop's length, given its own length, or 0 if that is the time to its last row. The last row lies inside its loop:
 // strictly before the border at which the next loop begins, or at that border if a loop includes its end instead of its start.
-func (p *Plan) fit(natural time.Duration) (f Faults) {
+func (p *Plan) fit(natural time.Duration) (f fault.List) {
 	p.every = p.length
 	switch p.o.Mode {
 	case Once:
@@ -24,7 +26,7 @@ func (p *Plan) fit(natural time.Duration) (f Faults) {
 		return faults
 	}
 	length, speed := "the length of the trace", fmt.Sprintf(" at speed %v", p.o.Speed)
-	if !p.o.timed() {
+	if !p.o.Timed() {
 		length, speed = "the time to the last row", ""
 	}
 	least := p.length + p.o.Gap
@@ -32,7 +34,7 @@ func (p *Plan) fit(natural time.Duration) (f Faults) {
 	switch {
 	case p.o.Gap > 0:
 		want += " and the gap"
-	case !p.afterGap():
+	case !p.o.byGaps():
 		want = fmt.Sprintf("more than %v, %s", least, length)
 		least++
 	}
@@ -42,11 +44,10 @@ func (p *Plan) fit(natural time.Duration) (f Faults) {
 	case p.every == 0:
 		p.every = shortest(least)
 	case p.every < least:
-		f.add("every", "want %s%s, got %v", want, speed, p.every)
+		f.Add("repeat.every", "want %s%s, got %v", want, speed, p.every)
 	}
-	if p.o.Offset <= -p.every || p.o.Offset >= p.every {
-		f.add("offset", "want less than every (%v), either way, got %v", p.every, p.o.Offset)
-	}
+	f.If(p.o.Offset <= -p.every || p.o.Offset >= p.every,
+		"repeat.offset", "want less than every (%v), either way, got %v", p.every, p.o.Offset)
 	return f
 }
 

@@ -9,7 +9,7 @@ import (
 func TestWallLoopsLieAtMultiplesOfEvery(t *testing.T) {
 	f := func(every, offset time.Duration, now time.Time, number int64, start time.Time) {
 		t.Helper()
-		p := plan(t, at(0, sec), Options{Align: WallClock, Every: every, Offset: offset})
+		p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: WallClock, Every: every, Offset: offset}})
 		got := p.Loop(epoch, now)
 		if got.Number != number || !got.Start.Equal(start) {
 			t.Errorf("every %v offset %v at %v: loop %d from %v, want %d from %v", every, offset, now, got.Number, got.Start, number, start)
@@ -36,7 +36,7 @@ func TestSummerTimeDoesNotMatter(t *testing.T) {
 		t.Fatal(err) // the program has the zones in itself
 	}
 	for _, align := range []Align{WallClock, Start} {
-		p := plan(t, at(0, sec), Options{Align: align, Every: time.Hour, Offset: 0})
+		p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: align, Every: time.Hour, Offset: 0}})
 		start := time.Date(2026, 3, 28, 22, 30, 0, 0, time.UTC) // clocks go from 2:00 to 3:00 at 1:00 UTC on the 29th
 		for m := range 600 {
 			now := start.Add(time.Duration(m) * time.Minute)
@@ -52,7 +52,7 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
 		every := time.Duration(1+rng.Int64N(int64(3*day))) + sec
-		o := Options{Align: []Align{WallClock, Start}[rng.IntN(2)], Every: every}
+		o := Options{Repeat: Repeat{Align: []Align{WallClock, Start}[rng.IntN(2)], Every: every}}
 		if o.Align == WallClock {
 			o.Offset = time.Duration(rng.Int64N(int64(every)))
 		}
@@ -78,8 +78,8 @@ func TestLoopsTileTimeWithoutAGap(t *testing.T) {
 }
 
 func TestLoopsFromAnEpoch(t *testing.T) {
-	p := plan(t, at(0, sec), Options{Align: Start, Every: time.Minute})
-	once := plan(t, at(0, sec), Options{Mode: Once})
+	p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: Start, Every: time.Minute}})
+	once := plan(t, at(0, sec), Options{Repeat: Repeat{Mode: Once}})
 	for _, c := range []struct {
 		passed time.Duration
 		number int64
@@ -102,7 +102,7 @@ func TestLoopsFromAnEpoch(t *testing.T) {
 func TestStartHasNowsMonotonicReading(t *testing.T) {
 	now := time.Now()
 	for _, align := range []Align{WallClock, Start} {
-		p := plan(t, at(0, sec), Options{Align: align, Every: time.Hour})
+		p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: align, Every: time.Hour}})
 		epoch := now.Add(-90 * time.Minute)
 		a, b := p.Loop(epoch, now), p.Loop(epoch.Round(0), now)
 		if a != b || !monotonic(a.Start) {
@@ -115,7 +115,7 @@ func TestStartHasNowsMonotonicReading(t *testing.T) {
 }
 
 func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
-	p := plan(t, at(0, sec), Options{Align: WallClock, Every: time.Hour})
+	p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: WallClock, Every: time.Hour}})
 	hour := func(h int64, d time.Duration) time.Time { return time.Unix(3600*h, 0).Add(d) }
 	f := func(what string, now time.Time, number int64) {
 		t.Helper()
@@ -145,7 +145,7 @@ func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
 		t.Errorf("the next loop begins in %v on the monotonic clock, want 250ms", got)
 	}
 	// With align start the wall clock is not read: the loops follow one another on the monotonic clock.
-	p = plan(t, at(0, sec), Options{Align: Start, Every: time.Hour})
+	p = plan(t, at(0, sec), Options{Repeat: Repeat{Align: Start, Every: time.Hour}})
 	l = p.Loop(now, now)
 	if next, _ := p.Next(l, now.Round(0).Add(5*time.Hour)); next.Number != 1 || next.Start != l.Start.Add(time.Hour) {
 		t.Errorf("align start: loop %d from %v, want 1 from %v", next.Number, next.Start, l.Start.Add(time.Hour))
@@ -162,12 +162,12 @@ func TestPosition(t *testing.T) {
 	}
 	f(Options{}, 0, 0)
 	f(Options{}, 70*sec, 70*sec)
-	f(Options{Speed: 2}, 70*sec, 140*sec)
+	f(Options{Pattern: Pattern{Speed: 2}}, 70*sec, 140*sec)
 	f(Options{}, 300*sec, 300*sec)
 	f(Options{}, 309*sec, 300*sec) // in the pause before the next loop
 	f(Options{}, -sec, 0)
 	f(Options{From: 100 * sec}, 0, 100*sec)
-	f(Options{From: 100 * sec, Speed: 10}, 5*sec, 150*sec)
+	f(Options{Pattern: Pattern{Speed: 10}, From: 100 * sec}, 5*sec, 150*sec)
 	f(Options{From: 100 * sec, To: 300 * sec}, 50*sec, 100*sec) // the window's only row is at its start
-	f(Options{Mode: Once}, time.Hour, 300*sec)
+	f(Options{Repeat: Repeat{Mode: Once}}, time.Hour, 300*sec)
 }

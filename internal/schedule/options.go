@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
@@ -62,13 +63,16 @@ const (
 )
 
 // Shard selects the rows of one of several processes: by session, else by record number.
-type Shard struct{ Index, Of int }
+type Shard struct {
+	Index scalar.Auto `koanf:"index"` // not auto
+	Of    int         `koanf:"of"`
+}
 
 // TurnDelay changes the time from the end of a row to the rows of its session that come after it: first Scale, then Max. Speed does not
 // change it.
 type TurnDelay struct {
-	Scale float64       // 0 to 1000; 0: no delay
-	Max   time.Duration // longest delay; 0: no limit
+	Scale float64       `koanf:"scale"` // 0 to 1000; 0: no delay
+	Max   time.Duration `koanf:"max"`   // longest delay; 0: no limit
 }
 
 func (t *TurnDelay) of(delay time.Duration) time.Duration {
@@ -97,40 +101,56 @@ func (t *TurnDelay) waits(edges []trace.Edge) []trace.Edge {
 // Wait returns how long a wait after a parent takes when it is played, in the time of the trace.
 func (o *Options) Wait(recorded time.Duration) time.Duration {
 	wait := o.TurnDelay.of(recorded)
-	if !o.timed() {
+	if !o.Timed() {
 		return wait
 	}
 	return time.Duration(min(math.Round(float64(wait)*o.Speed), float64(Longest)))
 }
 
-// Options of a plan; the zero value of a field is its default where the comment names one.
+// A Pattern says when the rows of a loop are due. The zero value of a field is its default where the comment names one.
+type Pattern struct {
+	Arrival Arrival `koanf:"arrival"`
+
+	// For arrivals at a rate: requests or sessions per second, with Stages at the begin. Stages change it; nil: it is
+	// constant.
+	Rate   float64 `koanf:"rate"`
+	RateOf RateOf  `koanf:"rate_of"` // for Constant, Poisson and Gamma; "": Requests
+
+	// Burstiness is the shape of Gamma's distribution of gaps, 0.01 to 1000; 1 is Poisson, less is burstier.
+	Burstiness float64 `koanf:"burstiness"`
+	Stages     []Stage `koanf:"stages"` // for Constant, Poisson and Gamma
+	Users      int     `koanf:"users"`  // for Users: their number
+
+	// For Sessions: how many are in progress, and the range of shares of their rows at which the first ones begin.
+	AtOnce int           `koanf:"sessions_at_once"`
+	Within scalar.Within `koanf:"start_within"`
+
+	// Speed is trace seconds per wall second, 0.001 to 1000; 1 where rows are not due at the trace's own times.
+	Speed float64 `koanf:"speed"`
+}
+
+// Repeat says when loops begin.
+type Repeat struct {
+	Mode   Mode          `koanf:"mode"`
+	Every  time.Duration `koanf:"every"`  // loop length; 0: see Plan.Period
+	Gap    time.Duration `koanf:"gap"`    // least pause between the last row of a loop and the next loop
+	Align  Align         `koanf:"align"`  // for Loops, unless they follow each other
+	Offset time.Duration `koanf:"offset"` // shifts loop borders of align wall_clock, by less than Every
+
+	Cron     string  `koanf:"cron"`     // for mode Cron: minute, hour, day of month, month, day of week
+	Timezone string  `koanf:"timezone"` // of Cron, a name of the IANA database; "": UTC
+	Overlap  Overlap `koanf:"overlap"`  // for mode Cron; "": Skip
+}
+
+// Options of a plan. Pattern, TurnDelay, Repeat and Shard are parts of a workload's configuration.
 type Options struct {
-	Arrival  Arrival
-	Speed    float64       // trace seconds per wall second, 0.001 to 1000; 1 where the trace's times are not those of its rows
+	Pattern
+	Repeat
+	TurnDelay *TurnDelay // of the waits between the turns of a session and after parents; nil: as in the source
+	Shard     Shard      // zero value: everything
+
 	From, To time.Duration // window of the trace, [From, To); To 0: to the end
-	Mode     Mode
-	Align    Align         // for Loops, without Concurrency
-	Every    time.Duration // loop length; 0: see Plan.Period
-	Gap      time.Duration // least pause between the last row of a loop and the next loop
-	Offset   time.Duration // shifts loop borders of align wall_clock, by less than Every
-	Cron     string        // for mode Cron: minute, hour, day of month, month, day of week
-	Timezone string        // of Cron, a name of the IANA database; "": UTC
-	Overlap  Overlap       // for mode Cron; "": Skip
-	Shard    Shard         // zero value: everything
-
-	// TurnDelay changes the delays between the turns of a session, and the waits after the parents of a row; nil: as in the source.
-	TurnDelay *TurnDelay
-
-	Rate       float64 // requests per second, for arrivals at a rate; with Stages the rate at the begin
-	Stages     []Stage // for Constant, Poisson and Gamma: how the rate changes; nil: the rate is constant
-	Burstiness float64 // for Gamma: the shape of the distribution of gaps, 0.01 to 1000; 1 is Poisson, less is burstier
-	RateOf     RateOf  // for Constant, Poisson and Gamma; "": Requests
-	Users      int     // for Users: their number
-
-	// SessionsAtOnce is how many sessions are in progress, for Sessions. StartWithin is where the first of them begin.
-	SessionsAtOnce int
-	StartWithin    StartWithin
-	Seed           uint64 // for Poisson and Gamma: seed of the gaps
+	Seed     uint64        // for Poisson and Gamma: seed of the gaps
 
 	// Rows is the number of rows of a loop. A source with fewer rows is repeated, except with Exact and Spread, for which that is
 	// an error. 0: the number of rows in the window.
@@ -145,20 +165,21 @@ type Options struct {
 // Longest bounds every duration of a plan, far below the 292 years that a time.Duration holds.
 const Longest = 10 * 365 * 24 * time.Hour
 
-// A StartWithin has sessions begin at a drawn share of their rows, so that a replay does not begin with first turns alone. The rows before
-// count as ended. The zero value is the first row.
-type StartWithin struct{ From, To float64 }
-
-// closed reports whether rows have no instants.
-func (o *Options) closed() bool { return o.Arrival == Concurrency || o.Arrival == Sessions }
+// Closed reports whether rows have no instants: the next one depends on the ends of others.
+func (p *Pattern) Closed() bool { return p.Arrival == Concurrency || p.Arrival == Sessions }
 
 // BySession reports whether rows are read session by session.
-func (o *Options) BySession() bool { return o.Arrival == Sessions || o.RateOf == Starts }
+func (p *Pattern) BySession() bool { return p.Arrival == Sessions || p.RateOf == Starts }
 
-// timed reports whether rows are due at the trace's own times.
-func (o *Options) timed() bool { return o.Arrival == Exact || o.Arrival == Spread }
+// Timed reports whether rows are due at the trace's own times.
+func (p *Pattern) Timed() bool { return p.Arrival == Exact || p.Arrival == Spread }
 
-// byGaps reports whether the gaps between rows follow from a rate.
-func (o *Options) byGaps() bool {
-	return o.Arrival == Constant || o.Arrival == Poisson || o.Arrival == Gamma
+// byGaps reports whether the gaps between rows follow from a rate, and the first row comes after a gap. Such a loop
+// includes the instant of its end instead of the instant of its start: it has the number of rows expected in its length,
+// and the last row may be due when the next loop begins.
+func (p *Pattern) byGaps() bool {
+	return p.Arrival == Constant || p.Arrival == Poisson || p.Arrival == Gamma
 }
+
+// ByRate reports whether the instants of rows come from a rate and not from the trace.
+func (p *Pattern) ByRate() bool { return p.byGaps() || p.Arrival == Users }

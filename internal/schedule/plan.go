@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -26,7 +27,7 @@ type Plan struct {
 	rows   int     // rows of a loop, with RateOf Starts its sessions; 0: no end. Not counted with Exact and Spread
 	rate   profile // of arrivals at a rate
 	users  *users  // deals the conversations out to users
-	chosen [][]int // with Options.BySession: places of the rows of the sessions that begin in the window
+	chosen [][]int // with Options.BySession: indices of the rows of the sessions that begin in the window
 	final  final   // with Rows and the trace's own times
 }
 
@@ -51,34 +52,34 @@ func (d *Due) ID() string {
 	return id
 }
 
+// Place returns the place of a row's session in the rotation over pods. It depends on the row alone: both sides of a
+// comparison have the same one, and so has a replay that joins the plan later.
+func (p *Plan) Place(d *Due) uint64 { return d.Place(max(1, p.o.Shard.Of), d.Loop.Number) }
+
 // Rereads reports whether a row can be read again, so that it need not be kept whole until it is sent.
 func (p *Plan) Rereads() bool { return p.src.Reread != nil }
 
 // Reread reads a row again after Record.Shed. Its lengths stay as they are.
 func (p *Plan) Reread(r trace.Record) (trace.Record, error) { return p.src.Reread(r) }
 
-// New makes a plan. Its error joins a Fault for each invalid option.
+// New makes a plan. Its error is a fault.List if options are invalid.
 func New(src Source, o Options) (*Plan, error) {
 	p := &Plan{o: o, src: src}
 	rows, repeat := slices.Concat(o.checkArrival(), o.checkRate(), o.checkSource(src)), o.checkRepeat()
 	if len(rows) == 0 {
 		natural, err := p.lay()
-		var bad Fault
+		var bad fault.Fault
 		switch {
 		case errors.As(err, &bad):
-			rows = Faults{bad}
+			rows = fault.List{bad}
 		case err != nil:
 			return nil, err
 		case len(repeat) == 0 && !p.Closed():
 			repeat = p.fit(natural)
 		}
 	}
-	var errs []error
-	for _, f := range slices.Concat(rows, repeat, o.Shard.check()) {
-		errs = append(errs, f)
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	if err := slices.Concat(rows, repeat, o.Shard.check()).Err(); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
@@ -86,7 +87,7 @@ func New(src Source, o Options) (*Plan, error) {
 // lay determines the number of rows of a loop and the instant of the last one, as far as the arrival needs them. It returns the
 // loop's own length; 0: the time to its last row.
 func (p *Plan) lay() (natural time.Duration, err error) {
-	if p.o.timed() {
+	if p.o.Timed() {
 		return 0, p.layTimed()
 	}
 	if err := p.countWindow(); err != nil {
@@ -129,7 +130,7 @@ func (p *Plan) FollowsWall() bool {
 }
 
 // Closed reports whether the plan is a closed loop: its rows have no instants.
-func (p *Plan) Closed() bool { return p.o.closed() }
+func (p *Plan) Closed() bool { return p.o.Closed() }
 
 // SessionsAtOnce is how many sessions are in progress at once; 0: as many as the plan says otherwise.
-func (p *Plan) SessionsAtOnce() int { return p.o.SessionsAtOnce }
+func (p *Plan) SessionsAtOnce() int { return p.o.AtOnce }

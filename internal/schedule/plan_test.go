@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
@@ -114,7 +115,7 @@ func after(list []Due) []time.Duration {
 func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 	f := func(span time.Duration, speed float64, gap, want time.Duration) {
 		t.Helper()
-		p := plan(t, at(0, span), Options{Speed: speed, Gap: gap})
+		p := plan(t, at(0, span), Options{Pattern: Pattern{Speed: speed}, Repeat: Repeat{Gap: gap}})
 		if got := p.every; got != want {
 			t.Errorf("%v at speed %v with gap %v: every %v, want %v", span, speed, gap, got, want)
 		}
@@ -149,16 +150,16 @@ func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
 		}
 	}
 	// The last tick is spread over 25 s, the median of the gaps 30 s and 20 s: two rows at 50 and 62.5 s.
-	if got := plan(t, at(0, 30*sec, 50*sec, 50*sec), Options{Arrival: Spread}).every; got != 2*time.Minute {
+	if got := plan(t, at(0, 30*sec, 50*sec, 50*sec), Options{Pattern: Pattern{Arrival: Spread}}).every; got != 2*time.Minute {
 		t.Errorf("spread to 62.5 s: every %v, want 2m", got)
 	}
-	if got := plan(t, src, Options{Mode: Once, Speed: 2}).every; got != 2000*sec {
+	if got := plan(t, src, Options{Pattern: Pattern{Speed: 2}, Repeat: Repeat{Mode: Once}}).every; got != 2000*sec {
 		t.Errorf("once: %v, want 2000 s, the time to the last row", got)
 	}
 }
 
 func TestNewNamesEveryFault(t *testing.T) {
-	good := Options{Arrival: Exact, Speed: 1, Mode: Loops, Align: WallClock}
+	good := Options{Pattern: Pattern{Arrival: Exact, Speed: 1}, Repeat: Repeat{Mode: Loops, Align: WallClock}}
 	src := at(0, 10*sec, 90*sec)
 	untimed := src
 	untimed.HasTimestamps = false
@@ -172,28 +173,30 @@ func TestNewNamesEveryFault(t *testing.T) {
 	}
 	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact, spread, constant, poisson, gamma, users, concurrency or sessions, got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
-		`mode: want once, loop or cron, got ""`)
+		`repeat.mode: want once, loop or cron, got ""`)
 	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)
 	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without`)
 	f(src, func(o *Options) { o.Speed = 1001 }, `speed: want 0.001 to 1000, got 1001`)
 	f(src, func(o *Options) { o.Speed = 0.0009 }, `speed: want 0.001 to 1000, got 0.0009`)
 	f(src, func(o *Options) { o.Speed = math.NaN() }, `speed: want 0.001 to 1000, got NaN`)
 	f(at(0, 100*day), func(o *Options) { o.Speed = 0.01 }, `speed: want one at which 2400h0m0s of trace last at most 87600h0m0s, got 0.01`)
-	f(src, func(o *Options) { o.From = 91 * sec }, `from: want 0s to the trace's last row at 1m30s, got 1m31s`)
-	f(src, func(o *Options) { o.From = -1 }, `from: want a duration ≥ 0, got -1ns`)
-	f(src, func(o *Options) { o.From, o.To = sec, sec }, `to: want a duration > from (1s), or 0s for the end, got 1s`)
-	f(src, func(o *Options) { o.To = -1 }, `to: want a duration > from (0s), or 0s for the end, got -1ns`)
-	f(src, func(o *Options) { o.From, o.To = 11*sec, 90*sec }, `from, to: want a window with a row in it, got 11s to 1m30s`)
-	f(src, func(o *Options) { o.Align = "" }, `align: want wall_clock or start, got ""`)
-	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 }, "every: want a duration of 0s to 87600h0m0s, got -1ns\ngap: want a duration of 0s to 87600h0m0s, got -2ns")
+	f(src, func(o *Options) { o.From = 91 * sec }, `trace.from: want 0s to the trace's last row at 1m30s, got 1m31s`)
+	f(src, func(o *Options) { o.From = -1 }, `trace.from: want a duration ≥ 0, got -1ns`)
+	f(src, func(o *Options) { o.From, o.To = sec, sec }, `trace.to: want a duration > from (1s), or 0s for the end, got 1s`)
+	f(src, func(o *Options) { o.To = -1 }, `trace.to: want a duration > from (0s), or 0s for the end, got -1ns`)
+	f(src, func(o *Options) { o.From, o.To = 11*sec, 90*sec }, `trace.from: want a window with a row in it, got 11s to 1m30s`)
+	f(src, func(o *Options) { o.Align = "" }, `repeat.align: want wall_clock or start, got ""`)
+	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 },
+		"repeat.every: want a duration of 0s to 87600h0m0s, got -1ns\nrepeat.gap: want a duration of 0s to 87600h0m0s, got -2ns")
 	f(src, func(o *Options) { o.Every, o.Shard.Of = 90*sec, -1 },
-		`every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
-	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 }, `every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
-	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `offset: want less than every (2m0s), either way, got 2m0s`)
-	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `offset: want less than every (2m0s), either way, got -2m0s`)
-	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `offset: needs align "wall_clock", got align "start"`)
+		`repeat.every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
+	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 },
+		`repeat.every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
+	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `repeat.offset: want less than every (2m0s), either way, got 2m0s`)
+	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `repeat.offset: want less than every (2m0s), either way, got -2m0s`)
+	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `repeat.offset: needs align "wall_clock", got align "start"`)
 	f(src, func(o *Options) { o.Mode, o.Align, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
-		`every: needs mode "loop", got mode "once"`+"\n"+`gap: needs mode "loop", got mode "once"`+"\n"+`offset: needs mode "loop", got mode "once"`)
+		`repeat.every: needs mode "loop", got mode "once"`+"\n"+`repeat.gap: needs mode "loop", got mode "once"`+"\n"+`repeat.offset: needs mode "loop", got mode "once"`)
 	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want an index < 4, got 4`)
 	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want an index < 4, got -1`)
 	f(src, func(o *Options) { o.Shard = Shard{1, 0} }, `shard.of: want an integer ≥ 1, got 0`)
@@ -233,11 +236,11 @@ func TestFailuresOfTheTraceArePassedOn(t *testing.T) {
 		}
 	}
 	for calls := range 6 {
-		f("open", calls, Options{Arrival: Exact})
-		f("open", calls, Options{Arrival: Spread})
-		f("next", calls, Options{Arrival: Exact})
-		f("next", calls, Options{Arrival: Exact, To: 15 * sec})
-		f("next", calls, Options{Arrival: Spread})
+		f("open", calls, Options{Pattern: Pattern{Arrival: Exact}})
+		f("open", calls, Options{Pattern: Pattern{Arrival: Spread}})
+		f("next", calls, Options{Pattern: Pattern{Arrival: Exact}})
+		f("next", calls, Options{Pattern: Pattern{Arrival: Exact}, To: 15 * sec})
+		f("next", calls, Options{Pattern: Pattern{Arrival: Spread}})
 	}
 }
 
@@ -257,7 +260,7 @@ func TestAFileIsASource(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The tick is 2 s, the median of the gaps 1, 3 and 2 s. It has two rows.
-	p := plan(t, FromFile(f), Options{Arrival: Spread, Speed: 2})
+	p := plan(t, FromFile(f), Options{Pattern: Pattern{Arrival: Spread, Speed: 2}})
 	got := dues(t, p, p.Loop(epoch, epoch), epoch)
 	if want := []time.Duration{0, 500 * ms, 1000 * ms, 2 * sec, 3 * sec}; !slices.Equal(after(got), want) || got[4].InputTokens != 5 {
 		t.Errorf("got %v, want %v", after(got), want)
@@ -290,10 +293,8 @@ func random(rng *rand.Rand) []trace.Record {
 // options returns random options that are valid for any trace.
 func options(rng *rand.Rand, last time.Duration) Options {
 	o := Options{
-		Arrival: []Arrival{Exact, Spread}[rng.IntN(2)],
-		Speed:   []float64{1, 20, 0.3, 7, 0.001, 1000}[rng.IntN(6)],
-		Align:   []Align{WallClock, Start}[rng.IntN(2)],
-		Gap:     time.Duration(rng.IntN(3)) * sec,
+		Pattern: Pattern{Arrival: []Arrival{Exact, Spread}[rng.IntN(2)], Speed: []float64{1, 20, 0.3, 7, 0.001, 1000}[rng.IntN(6)]},
+		Repeat:  Repeat{Align: []Align{WallClock, Start}[rng.IntN(2)], Gap: time.Duration(rng.IntN(3)) * sec},
 	}
 	if rng.IntN(3) == 0 {
 		o.From = time.Duration(rng.Int64N(int64(last) + 1))
@@ -353,7 +354,7 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 		var union []Due
 		home := map[string]int{}
 		for i := range of {
-			o.Shard = Shard{i, of}
+			o.Shard = Shard{scalar.Auto(i), of}
 			sharded := plan(t, src, o)
 			if sharded.every != p.every {
 				t.Fatalf("%+v: every %v, the whole plan's is %v", o, sharded.every, p.every)

@@ -12,9 +12,9 @@ import (
 //
 // with Options.Rate 0. The last stage's rate stays; with rate 0 nothing is due any more.
 type Stage struct {
-	Rate float64       // requests per second at the end of Over
-	Over time.Duration // time of the linear change to Rate; 0: at once
-	Hold time.Duration // time at Rate before the next stage; the last stage has none
+	Rate float64       `koanf:"rate"` // requests per second at the end of Over
+	Over time.Duration `koanf:"over"` // time of the linear change to Rate; 0: at once
+	Hold time.Duration `koanf:"hold"` // time at Rate before the next stage; the last stage has none
 }
 
 // A profile is a rate as a function of time, and the count of requests that it makes expected: its integral, in pieces that
@@ -76,10 +76,4 @@ func (p *piece) nanoseconds(more float64) float64 {
 	slope := (p.to - p.from) / p.seconds
 	root := math.Sqrt(max(0, float64(p.from*p.from)+float64(2*slope*more)))
 	return min(2*more/(p.from+root), p.seconds) * second
-}
-
-// ends returns the instant from which on nothing is due, and whether there is one.
-func (p profile) ends() (time.Duration, bool) {
-	last := p[len(p)-1]
-	return last.begin, last.to == 0
 }

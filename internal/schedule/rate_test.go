@@ -34,7 +34,7 @@ func instants(t testing.TB, p *Plan) []time.Duration {
 func TestConstantRate(t *testing.T) {
 	f := func(rate float64, rows int, want ...time.Duration) {
 		t.Helper()
-		p := plan(t, untimed(rows), Options{Arrival: Constant, Rate: rate, Mode: Once})
+		p := plan(t, untimed(rows), Options{Pattern: Pattern{Arrival: Constant, Rate: rate}, Repeat: Repeat{Mode: Once}})
 		if got := instants(t, p); !slices.Equal(got, want) {
 			t.Errorf("%v/s: %v, want %v", rate, got, want)
 		}
@@ -46,7 +46,7 @@ func TestConstantRate(t *testing.T) {
 	f(1e6, 2, time.Microsecond, 2*time.Microsecond)
 
 	// Row i of 7,000,000 at 7/s, over 11 days: rounding errors do not add up.
-	a := plan(t, untimed(1), Options{Arrival: Constant, Rate: 7, Mode: Once}).arrivals()
+	a := plan(t, untimed(1), Options{Pattern: Pattern{Arrival: Constant, Rate: 7}, Repeat: Repeat{Mode: Once}}).arrivals()
 	for i := int64(1); i <= 7_000_000; i++ {
 		got, ok := a.next()
 		if want := time.Duration((2*i*1e9 + 7) / 14); !ok || got != want {
@@ -58,9 +58,12 @@ func TestConstantRate(t *testing.T) {
 // Computed by hand. In the ramp from 0 to 100/s in a minute, request i is at √(1.2 i) s, up to request 3,000. Then
 // the rate is 100/s up to request 15,000, and 200/s after it.
 func TestStages(t *testing.T) {
-	p := plan(t, untimed(16_000), Options{Arrival: Constant, Mode: Once, Stages: []Stage{
-		{Rate: 100, Over: time.Minute, Hold: 2 * time.Minute}, {Rate: 200},
-	}})
+	p := plan(t, untimed(16_000), Options{
+		Pattern: Pattern{Arrival: Constant, Stages: []Stage{
+			{Rate: 100, Over: time.Minute, Hold: 2 * time.Minute}, {Rate: 200},
+		}},
+		Repeat: Repeat{Mode: Once},
+	})
 	for i, got := range instants(t, p) {
 		n := float64(i + 1)
 		want := math.Sqrt(1.2 * n)
@@ -80,7 +83,7 @@ func TestStages(t *testing.T) {
 
 	f := func(rate float64, stages []Stage, want ...time.Duration) {
 		t.Helper()
-		p := plan(t, untimed(5), Options{Arrival: Constant, Mode: Once, Rate: rate, Stages: stages})
+		p := plan(t, untimed(5), Options{Pattern: Pattern{Arrival: Constant, Rate: rate, Stages: stages}, Repeat: Repeat{Mode: Once}})
 		if got := instants(t, p); !slices.Equal(got, want) {
 			t.Errorf("%v, %v: %v, want %v", rate, stages, got, want)
 		}
@@ -145,7 +148,10 @@ func TestInstantsByNumericIntegration(t *testing.T) {
 // Poisson arrivals in a ramp: the count in each tenth of the time is within 5 standard deviations of the integral
 // of the rate.
 func TestPoissonUnderARamp(t *testing.T) {
-	p := plan(t, untimed(100_000), Options{Arrival: Poisson, Seed: 3, Mode: Once, Duration: 100 * sec, Stages: []Stage{{Rate: 1000, Over: 100 * sec}}})
+	p := plan(t, untimed(100_000), Options{Pattern: Pattern{
+		Arrival: Poisson,
+		Stages:  []Stage{{Rate: 1000, Over: 100 * sec}},
+	}, Repeat: Repeat{Mode: Once}, Seed: 3, Duration: 100 * sec})
 	var counts [10]float64
 	for _, at := range instants(t, p) {
 		counts[min(9, at/(10*sec))]++
@@ -178,13 +184,13 @@ func TestRateAndVariationOfWholePlans(t *testing.T) {
 			t.Errorf("%s %v: %v/s, CV of gaps %v, want 50/s, %v", o.Arrival, o.Burstiness, 1/mean, got, cv)
 		}
 	}
-	f(Options{Arrival: Constant}, 0)
-	f(Options{Arrival: Poisson, Seed: 1}, 1)
-	f(Options{Arrival: Gamma, Burstiness: 0.25, Seed: 1}, 2)
-	f(Options{Arrival: Gamma, Burstiness: 4, Seed: 1}, 0.5)
+	f(Options{Pattern: Pattern{Arrival: Constant}}, 0)
+	f(Options{Pattern: Pattern{Arrival: Poisson}, Seed: 1}, 1)
+	f(Options{Pattern: Pattern{Arrival: Gamma, Burstiness: 0.25}, Seed: 1}, 2)
+	f(Options{Pattern: Pattern{Arrival: Gamma, Burstiness: 4}, Seed: 1}, 0.5)
 
 	// Gamma arrivals with burstiness 1 are Poisson arrivals, with the same draws. Another seed gives other draws.
-	o := Options{Arrival: Poisson, Rate: 5, Mode: Once, Seed: 9}
+	o := Options{Pattern: Pattern{Arrival: Poisson, Rate: 5}, Repeat: Repeat{Mode: Once}, Seed: 9}
 	poisson := instants(t, plan(t, untimed(100), o))
 	o.Arrival, o.Burstiness = Gamma, 1
 	if got := instants(t, plan(t, untimed(100), o)); !slices.Equal(got, poisson) {
@@ -210,49 +216,96 @@ func TestRateFaults(t *testing.T) {
 		}
 	}
 	src, endless := untimed(10), untimed(0)
-	f(src, Options{Arrival: Poisson, Speed: 2, From: sec, Burstiness: 2, Users: 3, Rows: -1, Duration: -1, Mode: "x", Shard: Shard{2, 2}},
+	f(src, Options{
+		Pattern: Pattern{Arrival: Poisson, Speed: 2, Burstiness: 2, Users: 3}, Repeat: Repeat{Mode: "x"},
+		From: sec, Rows: -1, Duration: -1, Shard: Shard{2, 2},
+	},
 		`speed: needs arrival exact or spread, got arrival poisson`,
 		`rate: want a number > 0 for arrival poisson, got none`,
 		`burstiness: needs arrival gamma, got arrival poisson`, `users: needs arrival users, got arrival poisson`,
-		`from, to: want none for rows without timestamps, got 1s to 0s`, `rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
-		`mode: want once, loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
-	f(at(0, sec), Options{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1},
+		`trace.from: want none for rows without timestamps, got 1s to 0s`, `rows: want 0 to 100000000, got -1`, `duration: want 0s to 87600h0m0s, got -1ns`,
+		`repeat.mode: want once, loop or cron, got "x"`, `shard.index: want an index < 2, got 2`)
+	f(at(0, sec), Options{Pattern: Pattern{Arrival: Exact, Rate: 1, Stages: []Stage{{Rate: 1}}, Burstiness: 0.5, Users: 1}},
 		`rate: needs arrival constant, poisson, gamma or users, got arrival exact`, `stages: needs arrival constant, poisson or gamma, got arrival exact`,
 		`burstiness: needs arrival gamma, got arrival exact`, `users: needs arrival users, got arrival exact`)
-	f(src, Options{Arrival: Concurrency, Rate: 1, Duration: Longest + 1},
+	f(src, Options{Pattern: Pattern{Arrival: Concurrency, Rate: 1}, Duration: Longest + 1},
 		`rate: needs arrival constant, poisson, gamma or users, got arrival concurrency`, `duration: want 0s to 87600h0m0s, got 87600h0m0.000000001s`)
 	for _, rate := range []float64{-1, math.NaN(), math.Inf(1), 1e6 + 1} {
-		f(src, Options{Arrival: Constant, Rate: rate}, `rate: want 0 to 1000000, got `+number(rate))
-		f(src, Options{Arrival: Constant, Rate: rate, Stages: []Stage{{Rate: 1}}}, `rate: want 0 to 1000000, got `+number(rate))
-		f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1}, {Rate: rate}}}, `stages[1].rate: want 0 to 1000000, got `+number(rate))
+		f(src, Options{Pattern: Pattern{Arrival: Constant, Rate: rate}}, `rate: want 0 to 1000000, got `+number(rate))
+		f(src, Options{Pattern: Pattern{Arrival: Constant, Rate: rate, Stages: []Stage{{Rate: 1}}}},
+			`rate: want 0 to 1000000, got `+number(rate))
+		f(src, Options{Pattern: Pattern{Arrival: Constant, Stages: []Stage{{Rate: 1}, {Rate: rate}}}},
+			`stages[1].rate: want 0 to 1000000, got `+number(rate))
 	}
-	f(src, Options{Arrival: Gamma, Rate: 1}, `burstiness: want 0.01 to 1000, got 0`)
-	f(src, Options{Arrival: Gamma, Rate: 1, Burstiness: math.NaN()}, `burstiness: want 0.01 to 1000, got NaN`)
-	f(src, Options{Arrival: Users, Rate: 1}, `users: want 1 to 1048576 for arrival users, got 0`)
-	f(src, Options{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}, `stages: needs arrival constant, poisson or gamma, got arrival users`)
-	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: Longest}, {Rate: 1, Over: 1, Hold: 1}}},
+	f(src, Options{Pattern: Pattern{Arrival: Gamma, Rate: 1}}, `burstiness: want 0.01 to 1000, got 0`)
+	f(src, Options{Pattern: Pattern{Arrival: Gamma, Rate: 1, Burstiness: math.NaN()}}, `burstiness: want 0.01 to 1000, got NaN`)
+	f(src, Options{Pattern: Pattern{Arrival: Users, Rate: 1}}, `users: want 1 to 1048576 for arrival users, got 0`)
+	f(src, Options{Pattern: Pattern{Arrival: Users, Users: 1, Rate: 1, Stages: []Stage{{Rate: 2}}}},
+		`stages: needs arrival constant, poisson or gamma, got arrival users`)
+	f(src, Options{Pattern: Pattern{
+		Arrival: Constant,
+		Stages:  []Stage{{Rate: 1, Over: -1}, {Rate: 2, Hold: Longest}, {Rate: 1, Over: 1, Hold: 1}},
+	}},
 		`stages[0].over: want 0s to 87600h0m0s, got -1ns`, `stages[2].over: want 0s to 0s, got 1ns`,
 		`stages[2].hold: want 0s to 0s, got 1ns`, `stages[2].hold: want none for the last stage, whose rate stays, got 1ns`)
-	f(src, Options{Arrival: Constant, Stages: make([]Stage, 1001)}, `stages: want at most 1000, got 1001`)
-	f(src, Options{Arrival: Constant, Stages: make([]Stage, 2)}, `stages: want one with a rate above 0, got none`)
-	f(src, Options{Arrival: Constant, Rate: 1e-9}, `rate: want one at which a loop lasts at most 87600h0m0s, got 1e-09`)
-	f(src, Options{Arrival: Users, Users: 1, Rate: 1e-9}, `rate: want one at which a loop lasts at most 87600h0m0s, got 1e-09`)
-	f(src, Options{Arrival: Constant, Rate: 1, Duration: sec - 1}, `rate, duration: want a loop with a row in it, got none in 999.999999ms`)
-	f(src, Options{Arrival: Constant, Stages: []Stage{{Rate: 1, Hold: sec / 2}, {Rate: 0}}}, `rate, duration: want a loop with a row in it, got none in 500ms`)
-	f(src, Options{Arrival: Constant, Rate: 10, Mode: Loops, Align: Start, Every: sec - 1}, `every: want at least 1s, the time to the last row, got 999.999999ms`)
-	f(src, Options{Arrival: Constant, Rate: 10, Mode: Loops, Align: Start, Every: sec, Gap: 1}, `every: want at least 1.000000001s, the time to the last row and the gap, got 1s`)
-	f(src, Options{Arrival: Users, Users: 2, Rate: 10, Mode: Loops, Align: Start, Every: 900 * ms}, `every: want more than 900ms, the time to the last row, got 900ms`)
-	f(endless, Options{Arrival: Poisson, Rate: 1}, `rows, duration: want one of them for rows without an end with arrival "poisson", got neither`)
-	f(endless, Options{Arrival: Constant, Rate: 1e6, Duration: 100*sec + time.Microsecond}, `rows, duration: want at most 100000000 rows in a loop, got more`)
-	f(FromRecords(nil, false), Options{Arrival: Constant, Rate: 1}, `rows: want a source with a row in it, got none`)
-	f(FromRecords(nil, false), Options{Arrival: Users, Users: 3, Rate: 1}, `rows: want a source with a row in it, got none`)
-	f(at(0, 9*sec), Options{Arrival: Concurrency, From: sec, To: 9 * sec}, `from, to: want a window with a row in it, got 1s to 9s`)
-	f(at(0, 9*sec), Options{Arrival: Exact, Rows: 3}, `rows: want at most 2, those of the window, with arrival "exact", got 3`)
-	f(at(0, 9*sec), Options{Arrival: Exact, From: 1, Duration: sec}, `from, to, duration: want a window with a row in it, got 1ns to 0s, for 1s`)
-	f(src, Options{Arrival: Concurrency, Mode: Cron, Cron: "0 3 * * *"}, `arrival: want one with times for mode "cron", got "concurrency"`)
-	f(src, Options{Arrival: Concurrency, Mode: Loops, Every: 1, Gap: 2, Offset: 3, Cron: "x"}, `cron: needs mode "cron", got mode "loop"`,
-		`every: needs another arrival, got arrival concurrency`, `gap: needs another arrival, got arrival concurrency`,
-		`offset: needs another arrival, got arrival concurrency`)
+	f(src, Options{Pattern: Pattern{Arrival: Constant, Stages: make([]Stage, 1001)}}, `stages: want at most 1000, got 1001`)
+	f(src, Options{Pattern: Pattern{Arrival: Constant, Stages: make([]Stage, 2)}}, `stages: want one with a rate above 0, got none`)
+	f(src, Options{Pattern: Pattern{Arrival: Constant, Rate: 1e-9}},
+		`rate: want one at which a loop lasts at most 87600h0m0s, got 1e-09`)
+	f(src, Options{Pattern: Pattern{Arrival: Users, Users: 1, Rate: 1e-9}},
+		`rate: want one at which a loop lasts at most 87600h0m0s, got 1e-09`)
+	f(src, Options{Pattern: Pattern{Arrival: Constant, Rate: 1}, Duration: sec - 1},
+		`rate: want a loop with a row in it, got none in 999.999999ms`)
+	f(src, Options{Pattern: Pattern{Arrival: Constant, Stages: []Stage{{Rate: 1, Hold: sec / 2}, {Rate: 0}}}},
+		`rate: want a loop with a row in it, got none in 500ms`)
+	f(src, Options{
+		Pattern: Pattern{Arrival: Constant, Rate: 10},
+		Repeat: Repeat{
+			Mode: Loops, Align: Start,
+			Every: sec - 1,
+		},
+	}, `repeat.every: want at least 1s, the time to the last row, got 999.999999ms`)
+	f(src, Options{
+		Pattern: Pattern{Arrival: Constant, Rate: 10},
+		Repeat: Repeat{
+			Mode: Loops, Align: Start, Every: sec,
+			Gap: 1,
+		},
+	}, `repeat.every: want at least 1.000000001s, the time to the last row and the gap, got 1s`)
+	f(src, Options{
+		Pattern: Pattern{Arrival: Users, Users: 2, Rate: 10},
+		Repeat: Repeat{
+			Mode: Loops, Align: Start,
+			Every: 900 * ms,
+		},
+	}, `repeat.every: want more than 900ms, the time to the last row, got 900ms`)
+	f(endless, Options{Pattern: Pattern{Arrival: Poisson, Rate: 1}},
+		`synthetic.requests: want one of them for rows without an end with arrival "poisson", got neither`)
+	if !testing.Short() { // it counts to a hundred million
+		f(endless, Options{Pattern: Pattern{Arrival: Constant, Rate: 1e6}, Duration: 100*sec + time.Microsecond},
+			`synthetic.requests: want at most 100000000 rows in a loop, got more`)
+	}
+	f(FromRecords(nil, false), Options{Pattern: Pattern{Arrival: Constant, Rate: 1}},
+		`rows: want a source with a row in it, got none`)
+	f(FromRecords(nil, false), Options{Pattern: Pattern{Arrival: Users, Users: 3, Rate: 1}},
+		`rows: want a source with a row in it, got none`)
+	f(at(0, 9*sec), Options{Pattern: Pattern{Arrival: Concurrency}, From: sec, To: 9 * sec},
+		`trace.from: want a window with a row in it, got 1s to 9s`)
+	f(at(0, 9*sec), Options{Pattern: Pattern{Arrival: Exact}, Rows: 3},
+		`rows: want at most 2, those of the window, with arrival "exact", got 3`)
+	f(at(0, 9*sec), Options{Pattern: Pattern{Arrival: Exact}, From: 1, Duration: sec},
+		`trace.from: want a window with a row in it, got 1ns to 0s, for 1s`)
+	f(src, Options{Pattern: Pattern{Arrival: Concurrency}, Repeat: Repeat{Mode: Cron, Cron: "0 3 * * *"}},
+		`arrival: want one with times for mode "cron", got "concurrency"`)
+	f(src, Options{
+		Pattern: Pattern{Arrival: Concurrency},
+		Repeat: Repeat{
+			Mode: Loops, Every: 1, Gap: 2, Offset: 3,
+			Cron: "x",
+		},
+	}, `repeat.cron: needs mode "cron", got mode "loop"`,
+		`repeat.every: needs another arrival, got arrival concurrency`, `repeat.gap: needs another arrival, got arrival concurrency`,
+		`repeat.offset: needs another arrival, got arrival concurrency`)
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

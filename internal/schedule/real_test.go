@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
@@ -32,7 +33,7 @@ func open(t *testing.T, name string) *trace.File {
 // The expected values were published with the copy of the trace, or counted by other programs.
 func TestMooncakeConversationTrace(t *testing.T) {
 	src := FromFile(open(t, "mooncake_conversation.jsonl"))
-	exact := plan(t, src, Options{Align: WallClock})
+	exact := plan(t, src, Options{Repeat: Repeat{Align: WallClock}})
 	if got := exact.every; got != time.Hour {
 		t.Errorf("every %v, want 1h", got)
 	}
@@ -53,7 +54,8 @@ func TestMooncakeConversationTrace(t *testing.T) {
 		largest, rows := 0, 0
 		for i := range of {
 			sum := 0
-			for _, d := range dues(t, plan(t, src, Options{Align: WallClock, Shard: Shard{i, of}}), l, l.Start) {
+			for _, d := range dues(t, plan(t, src,
+				Options{Repeat: Repeat{Align: WallClock}, Shard: Shard{scalar.Auto(i), of}}), l, l.Start) {
 				sum += d.InputTokens + d.OutputTokens
 				rows++
 			}
@@ -66,7 +68,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 
 	// A tick of 3 s has up to 28 rows. When they are spread, no two rows are due together, and none is 3 s late or
 	// more.
-	spread := dues(t, plan(t, src, Options{Align: WallClock, Arrival: Spread}), l, l.Start)
+	spread := dues(t, plan(t, src, Options{Pattern: Pattern{Arrival: Spread}, Repeat: Repeat{Align: WallClock}}), l, l.Start)
 	for i, d := range spread {
 		late := d.At.Sub(all[i].At)
 		if d.Number != all[i].Number || late < 0 || late >= 3*time.Second || i > 0 && !d.At.After(spread[i-1].At) {
@@ -76,7 +78,7 @@ func TestMooncakeConversationTrace(t *testing.T) {
 
 	// Joining in the middle of the loop, at each speed: the first row is the first one that is not due before then.
 	for _, speed := range []float64{1, 20} {
-		p := plan(t, src, Options{Align: Start, Speed: speed})
+		p := plan(t, src, Options{Pattern: Pattern{Speed: speed}, Repeat: Repeat{Align: Start}})
 		l := p.Loop(epoch, epoch.Add(100*time.Second))
 		tail := dues(t, p, l, epoch.Add(100*time.Second))
 		missed := 0

@@ -19,26 +19,24 @@ type Rows struct {
 // start.
 func (p *Plan) Rows(l Loop, from time.Time) (*Rows, error) {
 	r := &Rows{p: p, loop: l, from: from}
-	var err error
 	switch passed := from.Sub(l.Start); {
 	case p.o.BySession():
 		r.next = p.openStarted(l, passed).next
-	case p.o.timed():
+	case p.o.Timed():
 		// A row's instant is rounded by up to half a nanosecond, which is up to 500 ns of trace time. Rows that are read
 		// in vain cost nothing; Spread moves a row on by less than a tick.
 		const slack = time.Millisecond
-		var rows *timed
-		if rows, err = p.openTimed(p.o.From + max(0, p.traceTime(min(passed, p.length+slack))-p.src.Tick-slack)); err == nil {
-			r.next = rows.next
+		rows, err := p.openTimed(p.o.From + max(0, p.traceTime(min(passed, p.length+slack))-p.src.Tick-slack))
+		if err != nil {
+			return nil, err
 		}
+		r.next = rows.next
 	default:
-		var rows *counted
-		if rows, err = p.openCounted(passed); err == nil {
-			r.next = rows.next
+		rows, err := p.openCounted(passed)
+		if err != nil {
+			return nil, err
 		}
-	}
-	if err != nil {
-		return nil, err
+		r.next = rows.next
 	}
 	return r, nil
 }
@@ -62,5 +60,5 @@ func (r *Rows) Next() (Due, error) {
 
 // has reports whether a row belongs to the shard.
 func (s Shard) has(r *trace.Record) bool {
-	return s.Of <= 1 || r.Shard(s.Of) == s.Index
+	return s.Of <= 1 || r.Shard(s.Of) == int(s.Index)
 }

@@ -2,7 +2,9 @@ package schedule
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"replayd/internal/trace"
@@ -25,7 +27,7 @@ func (p *Plan) openCounted(passed time.Duration) (*counted, error) {
 		r.left = -1
 	}
 	if p.o.Arrival == Users {
-		r.turnGap = p.o.turnGap()
+		r.turnGap = time.Duration(math.Round(float64(p.o.Users) / p.o.Rate * float64(time.Second)))
 	}
 	skipped := 0
 	if !p.Closed() {
@@ -90,29 +92,112 @@ func (p *Plan) countWindow() error {
 		p.window = p.src.Count
 		return nil
 	}
-	if share {
-		p.users = &users{n: p.o.Users}
-	}
 	next, err := p.openWindow()
-	for err == nil {
-		var r trace.Record
-		if r, err = next(); err != nil {
-			break
+	if err != nil {
+		return err
+	}
+	if share {
+		rows, err := hold(next, fmt.Sprintf("for %q", Users))
+		if err != nil {
+			return err
+		}
+		if p.window = len(rows); p.window > 0 {
+			p.users = newUsers(p.o.Users, rows)
+		}
+		return p.checkWindow("with a row in it")
+	}
+	for {
+		_, err := next()
+		if errors.Is(err, io.EOF) {
+			return p.checkWindow("with a row in it")
+		}
+		if err != nil {
+			return err
 		}
 		p.window++
-		if share {
-			err = p.users.add(r)
+	}
+}
+
+// checkWindow refuses a window without rows.
+func (p *Plan) checkWindow(want string) error {
+	switch {
+	case p.window > 0:
+		return nil
+	case p.src.HasTimestamps:
+		return faulty("trace.from", "want a window %s, got %v to %v", want, p.o.From, p.o.To)
+	}
+	return faulty("rows", "want a source with a row in it, got none")
+}
+
+// Bounds of rows that are held in memory.
+const (
+	maxHeldBytes = 1 << 30
+	rowBytes     = 512 // of a row without its own content
+)
+
+// hold reads rows into memory. use says for what.
+func hold(next func() (trace.Record, error), use string) ([]trace.Record, error) {
+	var rows []trace.Record
+	size := 0
+	for {
+		r, err := next()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if size += rowBytes + r.Bytes(); size > maxHeldBytes {
+			return nil, faulty("arrival", "want rows of at most %d MiB together %s, got more", maxHeldBytes>>20, use)
+		}
+		rows = append(rows, r)
+	}
+}
+
+// A cycle reads the window's rows again and again, without an end.
+type cycle struct {
+	p    *Plan
+	rows func() (trace.Record, error)
+	pass int64
+}
+
+// openCycle skips a number of rows.
+func (p *Plan) openCycle(skip int) (*cycle, error) {
+	c := &cycle{p: p}
+	if p.users == nil && p.window > 0 {
+		c.pass, skip = int64(skip/p.window), skip%p.window
+	}
+	if err := c.restart(); err != nil {
+		return nil, err
+	}
+	for range skip {
+		if _, err := c.next(); err != nil {
+			return nil, err
 		}
 	}
-	switch {
-	case !errors.Is(err, io.EOF):
-		return err
-	case p.window == 0 && p.src.HasTimestamps:
-		return faulty("from, to", "want a window with a row in it, got %v to %v", p.o.From, p.o.To)
-	case p.window == 0:
-		return faulty("rows", "want a source with a row in it, got none")
-	case share:
-		p.users.settle()
+	return c, nil
+}
+
+func (c *cycle) restart() (err error) {
+	if c.p.users != nil {
+		c.rows = c.p.users.rows()
+		return nil
 	}
-	return nil
+	c.rows, err = c.p.openWindow()
+	return err
+}
+
+func (c *cycle) next() (trace.Record, error) {
+	r, err := c.rows()
+	if errors.Is(err, io.EOF) {
+		c.pass++
+		if err := c.restart(); err != nil {
+			return r, err
+		}
+		if r, err = c.rows(); errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF // countWindow found rows
+		}
+	}
+	r.Pass += c.pass
+	return r, err
 }

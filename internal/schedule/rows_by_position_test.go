@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
@@ -74,28 +75,27 @@ func TestRowsAndDurationOfATraceWithItsOwnTimes(t *testing.T) {
 	f(Options{Rows: 3}, 0, 10*sec, 10*sec)
 	f(Options{Rows: 5}, 0, 10*sec, 10*sec, 10*sec, 40*sec)
 	f(Options{Rows: 2, From: 10 * sec}, 0, 0)
-	f(Options{Rows: 2, From: 5 * sec, Speed: 2}, 2500*ms, 2500*ms)
+	f(Options{Pattern: Pattern{Speed: 2}, Rows: 2, From: 5 * sec}, 2500*ms, 2500*ms)
 	f(Options{Duration: 10 * sec}, 0)
 	f(Options{Duration: 10*sec + 1}, 0, 10*sec, 10*sec, 10*sec)
-	f(Options{Duration: 5*sec + 1, Speed: 2}, 0, 5*sec, 5*sec, 5*sec)
+	f(Options{Pattern: Pattern{Speed: 2}, Duration: 5*sec + 1}, 0, 5*sec, 5*sec, 5*sec)
 	f(Options{Duration: time.Hour, Rows: 2}, 0, 10*sec)
 	// The tick is 20 s, the median of the gaps 10 s and 30 s: the rows at 10 s are spread over 20 s.
-	f(Options{Arrival: Spread, Rows: 3}, 0, 10*sec, 10*sec+20*sec/3)
-	f(Options{Arrival: Spread, Duration: 20 * sec}, 0, 10*sec, 10*sec+20*sec/3)
-	f(Options{Arrival: Spread, Duration: 10*sec + 20*sec/3, Rows: 4}, 0, 10*sec)
+	f(Options{Pattern: Pattern{Arrival: Spread}, Rows: 3}, 0, 10*sec, 10*sec+20*sec/3)
+	f(Options{Pattern: Pattern{Arrival: Spread}, Duration: 20 * sec}, 0, 10*sec, 10*sec+20*sec/3)
+	f(Options{Pattern: Pattern{Arrival: Spread}, Duration: 10*sec + 20*sec/3, Rows: 4}, 0, 10*sec)
 	// At speed 7, Duration covers 7 ns of the trace. The row at 4 ns is due at 0.57 ns, which is rounded to 1 ns
 	// and thus not within Duration. The row before it is the last.
 	src = at(0, 4, 100)
-	f(Options{Duration: 1, Speed: 7}, 0)
+	f(Options{Pattern: Pattern{Speed: 7}, Duration: 1}, 0)
 }
 
 // rateOptions returns random options of a plan with a rate.
 func rateOptions(rng *rand.Rand) Options {
 	o := Options{
-		Arrival: []Arrival{Constant, Poisson, Gamma, Users}[rng.IntN(4)],
-		Speed:   1, Mode: Loops, Align: []Align{WallClock, Start}[rng.IntN(2)],
-		Rate: 0.5 + 10*rng.Float64(), Seed: rng.Uint64(),
-		Gap: time.Duration(rng.IntN(3)) * sec,
+		Pattern: Pattern{Arrival: []Arrival{Constant, Poisson, Gamma, Users}[rng.IntN(4)], Speed: 1, Rate: 0.5 + 10*rng.Float64()},
+		Repeat:  Repeat{Mode: Loops, Align: []Align{WallClock, Start}[rng.IntN(2)], Gap: time.Duration(rng.IntN(3)) * sec},
+		Seed:    rng.Uint64(),
 	}
 	if rng.IntN(2) == 0 {
 		o.Rate = float64(1 + rng.IntN(10))
@@ -154,7 +154,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 		for i, d := range all {
 			at := d.At.Sub(l.Start)
 			switch {
-			case i > 0 && d.At.Before(all[i-1].At) || at < 0 || at > p.every-o.Gap || at == p.every && !p.afterGap():
+			case i > 0 && d.At.Before(all[i-1].At) || at < 0 || at > p.every-o.Gap || at == p.every && !p.o.byGaps():
 				t.Fatalf("%+v: row %d at %v, in a loop of %v", o, i, at, p.every)
 			case o.Duration > 0 && at > o.Duration:
 				t.Fatalf("%+v: row %d at %v, after the end", o, i, at)
@@ -172,7 +172,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				from = all[rng.IntN(len(all))].At
 			}
-			if p.afterGap() && from.After(l.Start) {
+			if p.o.byGaps() && from.After(l.Start) {
 				if got := p.Loop(l.Start.Add(-time.Duration(l.Number)*p.every), from); got.Number != l.Number || !got.Start.Equal(l.Start) {
 					t.Fatalf("%+v: %v is in loop %d from %v, want %d from %v", o, from, got.Number, got.Start, l.Number, l.Start)
 				}
@@ -200,7 +200,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 		var union []Due
 		home := map[string]int{}
 		for i := range of {
-			o.Shard = Shard{i, of}
+			o.Shard = Shard{scalar.Auto(i), of}
 			sharded, err := New(src, o)
 			if err != nil || sharded.every != p.every {
 				t.Fatalf("%+v: %v; every %v, the whole plan's is %v", o, err, sharded.every, p.every)
@@ -236,25 +236,27 @@ func TestLoopsAtARateGoOnAsIfThereWasNoBorder(t *testing.T) {
 			t.Errorf("%+v: every %v, want %v", o, p.every, every)
 		}
 	}
-	f(Options{Arrival: Constant, Rate: 10}, 10*sec)
-	f(Options{Arrival: Constant, Rate: 10, Gap: sec}, 11*sec)
-	f(Options{Arrival: Constant, Rate: 10, Every: 30 * sec}, 30*sec)
-	f(Options{Arrival: Constant, Rate: 10, Rows: 250}, 25*sec)
-	f(Options{Arrival: Constant, Rate: 10, Duration: 3500*ms + 1}, 3500*ms+1) // the next row would be due after the end
-	f(Options{Arrival: Constant, Rate: 10, Duration: 20 * sec}, 10*sec)
-	f(Options{Arrival: Constant, Rate: 10, Align: WallClock}, time.Minute)
-	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 600}, time.Minute) // the last row is at the border
-	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Rows: 601}, 2*time.Minute)
-	f(Options{Arrival: Constant, Rate: 10, Align: WallClock, Every: 10 * sec}, 10*sec)
-	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Over: 10 * sec}}}, 15*sec) // 50 rows in the ramp
-	f(Options{Arrival: Constant, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 3*sec)
-	f(Options{Arrival: Constant, Duration: 2 * sec, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, 2*sec)
-	f(Options{Arrival: Users, Users: 5, Rate: 10}, 10*sec) // the first row is at 0, the last at 9.9 s
-	f(Options{Arrival: Users, Users: 5, Rate: 10, Align: WallClock, Rows: 600}, time.Minute)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}}, 10*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Gap: sec}}, 11*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Every: 30 * sec}}, 30*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Rows: 250}, 25*sec)
+	// the next row would be due after the end
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Duration: 3500*ms + 1}, 3500*ms+1)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Duration: 20 * sec}, 10*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Align: WallClock}}, time.Minute)
+	// the last row is at the border
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Align: WallClock}, Rows: 600}, time.Minute)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Align: WallClock}, Rows: 601}, 2*time.Minute)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Align: WallClock, Every: 10 * sec}}, 10*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Stages: []Stage{{Rate: 10, Over: 10 * sec}}}}, 15*sec) // 50 rows in the ramp
+	f(Options{Pattern: Pattern{Arrival: Constant, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}}, 3*sec)
+	f(Options{Pattern: Pattern{Arrival: Constant, Stages: []Stage{{Rate: 10, Hold: 3 * sec}, {Rate: 0}}}, Duration: 2 * sec}, 2*sec)
+	f(Options{Pattern: Pattern{Arrival: Users, Users: 5, Rate: 10}}, 10*sec) // the first row is at 0, the last at 9.9 s
+	f(Options{Pattern: Pattern{Arrival: Users, Users: 5, Rate: 10}, Repeat: Repeat{Align: WallClock}, Rows: 600}, time.Minute)
 
 	// The second loop of Poisson arrivals starts at the last row of the first loop and begins with the same first
 	// gap.
-	p := plan(t, untimed(100), Options{Arrival: Poisson, Rate: 10, Seed: 5})
+	p := plan(t, untimed(100), Options{Pattern: Pattern{Arrival: Poisson, Rate: 10}, Seed: 5})
 	l := p.Loop(epoch, epoch)
 	next, _ := p.Next(l, epoch)
 	all, again := dues(t, p, l, l.Start), dues(t, p, next, next.Start)
@@ -270,7 +272,10 @@ func TestLoopsAtARateGoOnAsIfThereWasNoBorder(t *testing.T) {
 }
 
 func TestARateByCron(t *testing.T) {
-	p := plan(t, untimed(0), Options{Arrival: Constant, Rate: 2, Duration: 10 * time.Minute, Mode: Cron, Cron: "0 3 * * *", Timezone: "Europe/Berlin"})
+	p := plan(t, untimed(0), Options{
+		Pattern: Pattern{Arrival: Constant, Rate: 2},
+		Repeat:  Repeat{Mode: Cron, Cron: "0 3 * * *", Timezone: "Europe/Berlin"}, Duration: 10 * time.Minute,
+	})
 	l := p.Loop(time.Time{}, utc("2026-03-28 12:00:00"))
 	all := dues(t, p, l, l.Start)
 	if !l.Start.Equal(utc("2026-03-29 01:00:00")) || len(all) != 1200 || all[1199].At.Sub(l.Start) != 10*time.Minute {
@@ -316,9 +321,9 @@ func TestFailuresOfASourceAtARateArePassedOn(t *testing.T) {
 		}
 	}
 	for _, count := range []int{0, 3} {
-		f(Options{Arrival: Constant, Rate: 1}, count)
-		f(Options{Arrival: Concurrency}, count)
-		f(Options{Arrival: Users, Users: 2, Rate: 1}, count)
+		f(Options{Pattern: Pattern{Arrival: Constant, Rate: 1}}, count)
+		f(Options{Pattern: Pattern{Arrival: Concurrency}}, count)
+		f(Options{Pattern: Pattern{Arrival: Users, Users: 2, Rate: 1}}, count)
 	}
 
 	// A source that has no rows when it is opened again.
@@ -330,7 +335,7 @@ func TestFailuresOfASourceAtARateArePassedOn(t *testing.T) {
 		}
 		return func() (trace.Record, error) { return trace.Record{}, io.EOF }, nil
 	}
-	p := plan(t, gone, Options{Arrival: Constant, Rate: 1, Mode: Once, Rows: 9})
+	p := plan(t, gone, Options{Pattern: Pattern{Arrival: Constant, Rate: 1}, Repeat: Repeat{Mode: Once}, Rows: 9})
 	reads = 1
 	rows, err := p.Rows(p.Loop(epoch, epoch), epoch)
 	if err == nil {
@@ -347,18 +352,18 @@ func TestSourcesInMemory(t *testing.T) {
 	if src.Last != 4*sec || src.Tick != 2*sec || !src.HasTimestamps || src.Count != 4 {
 		t.Errorf("%+v", src)
 	}
-	p := plan(t, src, Options{Mode: Once})
+	p := plan(t, src, Options{Repeat: Repeat{Mode: Once}})
 	if got := dues(t, p, p.Loop(epoch, epoch), epoch.Add(sec)); !slices.Equal(keys(got), []key{{3, 0}, {0, 0}, {2, 0}}) {
 		t.Errorf("%v", keys(got))
 	}
 	if rows[0].Number != 0 {
 		t.Error("the caller's rows were moved")
 	}
-	p = plan(t, FromRecords(rows, false), Options{Mode: Once, Arrival: Constant, Rate: 1})
+	p = plan(t, FromRecords(rows, false), Options{Pattern: Pattern{Arrival: Constant, Rate: 1}, Repeat: Repeat{Mode: Once}})
 	if got := dues(t, p, p.Loop(epoch, epoch), epoch); !slices.Equal(keys(got), []key{{0, 0}, {1, 0}, {2, 0}, {3, 0}}) {
 		t.Errorf("%v", keys(got))
 	}
-	p = plan(t, untimed(3), Options{Mode: Once, Arrival: Constant, Rate: 1, Rows: 7})
+	p = plan(t, untimed(3), Options{Pattern: Pattern{Arrival: Constant, Rate: 1}, Repeat: Repeat{Mode: Once}, Rows: 7})
 	if got := dues(t, p, p.Loop(epoch, epoch), epoch); !slices.Equal(keys(got), []key{{0, 0}, {1, 0}, {2, 0}, {0, 1}, {1, 1}, {2, 1}, {0, 2}}) {
 		t.Errorf("%v", keys(got))
 	}
@@ -367,7 +372,7 @@ func TestSourcesInMemory(t *testing.T) {
 			t.Errorf("row %d: %s, want %s", i, d.ID(), want)
 		}
 	}
-	p = plan(t, untimed(0), Options{Mode: Once, Arrival: Constant, Rate: 1, Rows: 7})
+	p = plan(t, untimed(0), Options{Pattern: Pattern{Arrival: Constant, Rate: 1}, Repeat: Repeat{Mode: Once}, Rows: 7})
 	if got := dues(t, p, p.Loop(epoch, epoch), epoch.Add(6*sec)); len(got) != 2 || got[1].Number != 6 || got[1].Pass != 0 {
 		t.Errorf("%v", keys(got))
 	}

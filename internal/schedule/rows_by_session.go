@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"errors"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -18,12 +17,12 @@ type started struct {
 	rows     int       // left; negative: no end
 	arrivals *arrivals // of the sessions after the next one; nil in a closed loop
 	follows  time.Duration
-	place    int // of the next session among those of the window
+	index    int // of the next session among those of the window
 	pass     int64
 	middle   int // sessions left that may begin in the middle
 
 	at     time.Duration // start of the present session
-	left   []int         // places of its rows that were not read
+	left   []int         // indices of its rows that were not read
 	first  time.Duration // offset of its first row
 	before int           // Record.Number of the row read before in it; -1: there is none
 }
@@ -36,8 +35,9 @@ func (p *Plan) openStarted(l Loop, passed time.Duration) *started {
 	}
 	if p.Closed() {
 		r.rows = p.rows
-		if l.Number == 0 {
-			r.middle = p.o.SessionsAtOnce
+		r.middle = p.o.AtOnce // the first sessions, however many loops they take
+		if l.Number > 0 {
+			r.middle -= int(min(l.Number*int64(p.starts(p.rows)), int64(r.middle)))
 		}
 		return r
 	}
@@ -45,20 +45,20 @@ func (p *Plan) openStarted(l Loop, passed time.Duration) *started {
 	r.arrivals = p.arrivals()
 	r.follows, _ = r.arrivals.next()
 	for r.follows < passed && r.sessions > 0 {
-		r.take()
+		r.pop()
 	}
 	return r
 }
 
-// take removes the next session from those left and returns the places of its rows.
-func (r *started) take() []int {
+// pop removes the next session from those left and returns the indices of its rows.
+func (r *started) pop() []int {
 	r.sessions--
-	if r.place == len(r.p.chosen) {
-		r.place = 0
+	if r.index == len(r.p.chosen) {
+		r.index = 0
 		r.pass++
 	}
-	rows := r.p.chosen[r.place]
-	r.place++
+	rows := r.p.chosen[r.index]
+	r.index++
 	r.at = r.follows
 	if r.arrivals != nil {
 		r.follows, _ = r.arrivals.next()
@@ -76,7 +76,7 @@ func (r *started) begin() error {
 		if r.sessions == 0 || r.rows == 0 {
 			return io.EOF
 		}
-		rows := r.take()
+		rows := r.pop()
 		if r.p.o.Shard.Of > 1 {
 			head, err := r.p.src.Row(rows[0])
 			if err != nil {
@@ -88,7 +88,7 @@ func (r *started) begin() error {
 		}
 		if r.middle > 0 {
 			r.middle--
-			rows = rows[r.p.o.StartWithin.skip(r.p.o.Seed, rows):]
+			rows = rows[r.p.o.ended(rows):]
 		}
 		r.left, r.before, r.first = rows, -1, r.p.src.Offset(rows[0])
 		return nil
@@ -102,8 +102,8 @@ func (r *started) next() (trace.Record, time.Duration, error) {
 			return trace.Record{}, 0, err
 		}
 	}
-	place := r.left[0]
-	rec, err := r.p.src.Row(place)
+	index := r.left[0]
+	rec, err := r.p.src.Row(index)
 	if err != nil {
 		return rec, 0, err
 	}
@@ -112,7 +112,7 @@ func (r *started) next() (trace.Record, time.Duration, error) {
 	switch {
 	case rec.Session == "":
 	case rec.After != nil && !rec.Floating:
-		rec.Since = r.p.src.Offset(place) - r.first
+		rec.Since = r.p.src.Offset(index) - r.first
 	case rec.After == nil && r.before < 0:
 		rec.After = []trace.Edge{}
 	case rec.After == nil:
@@ -122,20 +122,29 @@ func (r *started) next() (trace.Record, time.Duration, error) {
 	return rec, r.at, nil
 }
 
-// middleStream separates the draws of StartWithin from other draws with the same seed.
+// middleStream separates the draws of Pattern.Within from other draws with the same seed.
 const middleStream = 0x6d6964646c65
 
-// skip returns how many of a session's rows count as ended when it begins.
-func (s StartWithin) skip(seed uint64, rows []int) int {
-	draw := rand.New(rand.NewPCG(seed, middleStream+uint64(rows[0]))).Float64()
-	share := s.From + float64(draw*(s.To-s.From)) // not fused: the same on every machine
+// ended returns how many of a session's rows count as ended when it begins.
+func (o *Options) ended(rows []int) int {
+	draw := rand.New(rand.NewPCG(o.Seed, middleStream+uint64(rows[0]))).Float64()
+	share := o.Within[0] + float64(draw*(o.Within[1]-o.Within[0])) // not fused: the same on every machine
 	return min(len(rows)-1, int(share*float64(len(rows))))
 }
 
 // chooseSessions finds the sessions that begin in the window. They are played whole.
 func (p *Plan) chooseSessions() error {
-	if err := p.hold(); err != nil {
-		return err
+	if p.src.Sessions == nil { // rows that cannot be read by session are held
+		next, err := p.src.Rows(0)
+		if err != nil {
+			return err
+		}
+		rows, err := hold(next, "to play them session by session")
+		if err != nil {
+			return err
+		}
+		held := FromRecords(rows, false)
+		p.src.Sessions, p.src.Row, p.src.Offset = held.Sessions, held.Row, held.Offset
 	}
 	p.chosen = p.src.Sessions()
 	if p.o.From > 0 || p.o.To > 0 {
@@ -147,41 +156,7 @@ func (p *Plan) chooseSessions() error {
 	for _, rows := range p.chosen {
 		p.window += len(rows)
 	}
-	switch {
-	case p.window == 0 && p.src.HasTimestamps:
-		return faulty("from, to", "want a window in which a session begins, got %v to %v", p.o.From, p.o.To)
-	case p.window == 0:
-		return faulty("rows", "want a source with a row in it, got none")
-	}
-	return nil
-}
-
-// hold keeps the rows of a source in memory that cannot be read by session.
-func (p *Plan) hold() error {
-	if p.src.Sessions != nil {
-		return nil
-	}
-	next, err := p.src.Rows(0)
-	if err != nil {
-		return err
-	}
-	var rows []trace.Record
-	size := 0
-	for {
-		r, err := next()
-		if errors.Is(err, io.EOF) {
-			held := FromRecords(rows, false)
-			p.src.Sessions, p.src.Row, p.src.Offset = held.Sessions, held.Row, held.Offset
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if size += rowBytes + r.Bytes(); size > mostHeldBytes {
-			return faulty("arrival", "want rows of at most %d MiB together to play them session by session, got more", mostHeldBytes>>20)
-		}
-		rows = append(rows, r)
-	}
+	return p.checkWindow("in which a session begins")
 }
 
 // starts returns how many sessions hold a number of rows. The window is repeated for them.

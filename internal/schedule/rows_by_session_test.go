@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
@@ -64,7 +65,7 @@ func TestARateOfSessions(t *testing.T) {
 
 // A loop holds the starts of its sessions, which may outlive it: in a second of this loop begin as many sessions as in any other.
 func TestALoopOfSessions(t *testing.T) {
-	p := plan(t, twoSessions(), Options{Arrival: Constant, RateOf: Starts, Rate: 0.1})
+	p := plan(t, twoSessions(), Options{Pattern: Pattern{Arrival: Constant, RateOf: Starts, Rate: 0.1}})
 	l := p.Loop(epoch, epoch)
 	if p.Period(l) != 30*sec {
 		t.Errorf("got %v", p.Period(l))
@@ -79,7 +80,7 @@ func TestALoopOfSessions(t *testing.T) {
 }
 
 func TestSessionsAtOnce(t *testing.T) {
-	o := Options{Arrival: Sessions, SessionsAtOnce: 2, Mode: Loops}
+	o := Options{Pattern: Pattern{Arrival: Sessions, AtOnce: 2}, Repeat: Repeat{Mode: Loops}}
 	p := plan(t, twoSessions(), o)
 	if !p.Closed() || p.SessionsAtOnce() != 2 {
 		t.Errorf("got %v, %d", p.Closed(), p.SessionsAtOnce())
@@ -99,7 +100,7 @@ func TestSessionsAtOnce(t *testing.T) {
 	}
 
 	// The first two sessions begin in the middle, in the first loop.
-	o.StartWithin = StartWithin{0.5, 0.5}
+	o.Within = scalar.Within{0.5, 0.5}
 	p = plan(t, twoSessions(), o)
 	if diff := cmp.Diff([]string{
 		"2.0 at 0s after [] last",
@@ -110,6 +111,15 @@ func TestSessionsAtOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff(6, len(dues(t, p, next, epoch))); diff != "" {
 		t.Error(diff)
+	}
+
+	// With more places than the loop has sessions, those of the next loops begin in the middle as well, until each place was taken once.
+	o.AtOnce = 4
+	p = plan(t, twoSessions(), o)
+	for loop, want := range []int{4, 5, 6} {
+		if got := dues(t, p, Loop{Number: int64(loop)}, epoch); len(got) != want {
+			t.Errorf("loop %d: want %d rows, got %v", loop, want, shown(got))
+		}
 	}
 }
 
@@ -123,7 +133,7 @@ func TestGeneratedSessions(t *testing.T) {
 			return trace.Record{Number: n - 1, Session: fmt.Sprint((n - 1) / 2)}
 		}
 	})
-	p := plan(t, src, Options{Arrival: Constant, RateOf: Starts, Rate: 1, Mode: Once})
+	p := plan(t, src, Options{Pattern: Pattern{Arrival: Constant, RateOf: Starts, Rate: 1}, Repeat: Repeat{Mode: Once}})
 	want := []string{"0.0 at 1s after []", "1.0 at 1s after [{0 0s}] last", "2.0 at 2s after []", "3.0 at 2s after [{2 0s}] last"}
 	if diff := cmp.Diff(want, shown(dues(t, p, p.Loop(epoch, epoch), epoch))); diff != "" {
 		t.Error(diff)
@@ -141,7 +151,10 @@ func TestStartWithin(t *testing.T) {
 	src := FromRecords(rows, false)
 	var left [2]int
 	for run := range left {
-		p := plan(t, src, Options{Arrival: Sessions, SessionsAtOnce: 1000, Mode: Once, StartWithin: StartWithin{0.25, 0.75}, Seed: 7})
+		p := plan(t, src, Options{
+			Pattern: Pattern{Arrival: Sessions, AtOnce: 1000, Within: scalar.Within{0.25, 0.75}},
+			Repeat:  Repeat{Mode: Once}, Seed: 7,
+		})
 		rows := map[string]int{}
 		for _, d := range dues(t, p, p.Loop(epoch, epoch), epoch) {
 			rows[d.Session]++
@@ -160,13 +173,13 @@ func TestStartWithin(t *testing.T) {
 
 // Each shard plays its own sessions, at the instants of the whole plan.
 func TestShardsOfSessions(t *testing.T) {
-	o := Options{Arrival: Poisson, RateOf: Starts, Rate: 1, Mode: Once, Seed: 3}
+	o := Options{Pattern: Pattern{Arrival: Poisson, RateOf: Starts, Rate: 1}, Repeat: Repeat{Mode: Once}, Seed: 3}
 	whole := plan(t, twoSessions(), o)
 	l := whole.Loop(epoch, epoch)
 	want := shown(dues(t, whole, l, epoch))
 	var got []string
 	for i := range 3 {
-		o.Shard = Shard{i, 3}
+		o.Shard = Shard{scalar.Auto(i), 3}
 		p := plan(t, twoSessions(), o)
 		got = append(got, shown(dues(t, p, l, epoch))...)
 	}
@@ -185,14 +198,18 @@ func TestFaultsOfSessions(t *testing.T) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	f(Options{Arrival: Exact, RateOf: Starts}, `rate_of: needs arrival constant, poisson or gamma for "sessions", got arrival exact`)
-	f(Options{Arrival: Constant, Rate: 1, RateOf: "x"}, `rate_of: want requests or sessions, got "x"`)
-	f(Options{Arrival: Exact, SessionsAtOnce: 3}, `sessions_at_once: needs arrival sessions, got arrival exact`)
-	f(Options{Arrival: Sessions}, `sessions_at_once: want 1 to 1048576 for arrival sessions, got 0`)
-	f(Options{Arrival: Sessions, SessionsAtOnce: 3, StartWithin: StartWithin{0.8, 0.7}}, `start_within: want shares of 0 to 1, the first not above the second, got 0.8 to 0.7`)
-	f(Options{Arrival: Exact, StartWithin: StartWithin{0, 1}}, `start_within: needs arrival sessions, got arrival exact`)
-	f(Options{Arrival: Sessions, SessionsAtOnce: 3, From: 8 * sec, To: 9 * sec}, `from, to: want a window in which a session begins, got 8s to 9s`)
-	o := Options{Arrival: Sessions, SessionsAtOnce: 3, Speed: 1, Mode: Once, Rows: 3}
+	f(Options{Pattern: Pattern{Arrival: Exact, RateOf: Starts}},
+		`rate_of: needs arrival constant, poisson or gamma for "sessions", got arrival exact`)
+	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 1, RateOf: "x"}}, `rate_of: want requests or sessions, got "x"`)
+	f(Options{Pattern: Pattern{Arrival: Exact, AtOnce: 3}}, `sessions_at_once: needs arrival sessions, got arrival exact`)
+	f(Options{Pattern: Pattern{Arrival: Sessions}}, `sessions_at_once: want 1 to 1048576 for arrival sessions, got 0`)
+	f(Options{Pattern: Pattern{Arrival: Sessions, AtOnce: 3, Within: scalar.Within{0.8, 0.7}}},
+		`start_within: want shares of 0 to 1, the first not above the second, got 0.8 to 0.7`)
+	f(Options{Pattern: Pattern{Arrival: Exact, Within: scalar.Within{0, 1}}},
+		`start_within: needs arrival sessions, got arrival exact`)
+	f(Options{Pattern: Pattern{Arrival: Sessions, AtOnce: 3}, From: 8 * sec, To: 9 * sec},
+		`trace.from: want a window in which a session begins, got 8s to 9s`)
+	o := Options{Pattern: Pattern{Arrival: Sessions, AtOnce: 3, Speed: 1}, Repeat: Repeat{Mode: Once}, Rows: 3}
 	want := `rows: want a number of rows to play them session by session, got rows without an end`
 	if _, err := New(untimed(0), o); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

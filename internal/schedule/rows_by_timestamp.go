@@ -67,26 +67,26 @@ func (r *timed) next() (trace.Record, time.Duration, error) {
 			return rec, 0, io.EOF
 		}
 	}
-	place := rec.Offset - r.p.o.From
+	offset := rec.Offset - r.p.o.From
 	if r.scout != nil {
 		if rec.Offset != r.tick.at {
-			if err := r.look(rec.Offset); err != nil {
+			if err := r.countTick(rec.Offset); err != nil {
 				return rec, 0, err
 			}
 		}
-		place += r.tick.place()
+		offset += r.tick.offset()
 		r.tick.given++
 	}
-	at := r.p.wall(place)
+	at := r.p.wall(offset)
 	if !r.p.within(at) {
 		return rec, 0, io.EOF
 	}
 	return rec, at, nil
 }
 
-// look counts the rows of the tick that begins. The tick ends at the next timestamp, or after the usual width: rows before a pause
-// are not spread over the pause.
-func (r *timed) look(at time.Duration) error {
+// countTick counts the rows of the tick that begins. The tick ends at the next timestamp, or after the usual width:
+// rows before a pause are not spread over the pause.
+func (r *timed) countTick(at time.Duration) error {
 	r.tick = tick{at: at, width: r.p.src.Tick}
 	if r.scouted.Offset == at {
 		r.tick.rows = 1
@@ -109,8 +109,8 @@ func (r *timed) look(at time.Duration) error {
 	}
 }
 
-// place returns given × width / rows without overflow.
-func (t *tick) place() time.Duration {
+// offset returns given × width / rows without overflow.
+func (t *tick) offset() time.Duration {
 	given, rows := time.Duration(t.given), time.Duration(t.rows)
 	return t.width/rows*given + t.width%rows*given/rows
 }
@@ -150,9 +150,9 @@ func (p *Plan) layTimed() error {
 			return nil
 		case from > p.o.From:
 		case p.o.Duration > 0:
-			return faulty("from, to, duration", "want a window with a row in it, got %v to %v, for %v", p.o.From, p.o.To, p.o.Duration)
+			return faulty("trace.from", "want a window with a row in it, got %v to %v, for %v", p.o.From, p.o.To, p.o.Duration)
 		default:
-			return faulty("from, to", "want a window with a row in it, got %v to %v", p.o.From, p.o.To)
+			return faulty("trace.from", "want a window with a row in it, got %v to %v", p.o.From, p.o.To)
 		}
 	}
 }

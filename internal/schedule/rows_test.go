@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/scalar"
 	"replayd/internal/trace"
 )
 
 func TestInstants(t *testing.T) {
 	f := func(offset time.Duration, speed float64, want time.Duration) {
 		t.Helper()
-		p := plan(t, at(0, offset), Options{Speed: speed, Mode: Once})
+		p := plan(t, at(0, offset), Options{Pattern: Pattern{Speed: speed}, Repeat: Repeat{Mode: Once}})
 		if got := after(dues(t, p, p.Loop(epoch, epoch), epoch))[1]; got != want {
 			t.Errorf("%v at speed %v: due after %v, want %v", offset, speed, got, want)
 		}
@@ -28,7 +29,7 @@ func TestInstants(t *testing.T) {
 }
 
 func TestADayAtSpeed20IsExactToTheNanosecond(t *testing.T) {
-	p := plan(t, at(0, day), Options{Speed: 20})
+	p := plan(t, at(0, day), Options{Pattern: Pattern{Speed: 20}})
 	for m := int64(0); m <= 86_400_000; m += 997 { // milliseconds; m ms / 20 = 50,000 m ns
 		if got, want := p.wall(time.Duration(m)*ms), time.Duration(50_000*m); got != want {
 			t.Fatalf("%d ms: %d ns, want %d", m, got, want)
@@ -48,7 +49,8 @@ func TestSpread(t *testing.T) {
 		}
 	}
 	f(Options{}, 0, 750*ms, 1500*ms, 2250*ms, 3*sec, 4*sec, 5*sec, 6*sec, 7*sec, 8500*ms, 20*sec, 21*sec, 22*sec)
-	f(Options{Speed: 2}, 0, 375*ms, 750*ms, 1125*ms, 1500*ms, 2*sec, 2500*ms, 3*sec, 3500*ms, 4250*ms, 10*sec, 10500*ms, 11*sec)
+	f(Options{Pattern: Pattern{Speed: 2}}, 0, 375*ms, 750*ms, 1125*ms, 1500*ms, 2*sec, 2500*ms, 3*sec, 3500*ms, 4250*ms,
+		10*sec, 10500*ms, 11*sec)
 	// The rows' own timestamps decide which rows are in the window. The window does not change where rows are
 	// spread to.
 	f(Options{From: 2 * sec, To: 7 * sec}, sec, 2*sec, 3*sec, 4*sec)
@@ -71,7 +73,7 @@ func TestSpread(t *testing.T) {
 	for range 5000 {
 		many = append(many, 0)
 	}
-	p := plan(t, at(append(many, 4e6*sec)...), Options{Arrival: Spread, Mode: Once})
+	p := plan(t, at(append(many, 4e6*sec)...), Options{Pattern: Pattern{Arrival: Spread}, Repeat: Repeat{Mode: Once}})
 	if got := dues(t, p, p.Loop(epoch, epoch), epoch); got[4999].At.Sub(epoch) != 4999*800*sec {
 		t.Errorf("row 4999 of 5000 in 4e6 s: %v, want %v", got[4999].At.Sub(epoch), 4999*800*sec)
 	}
@@ -90,7 +92,7 @@ func TestWindow(t *testing.T) {
 		{0, 500 * sec, []time.Duration{0, 100 * sec, 150 * sec, 150 * sec, 200 * sec}},
 		{200 * sec, 0, []time.Duration{0}},
 	} {
-		p := plan(t, src, Options{From: c.from, To: c.to, Mode: Once})
+		p := plan(t, src, Options{Repeat: Repeat{Mode: Once}, From: c.from, To: c.to})
 		if got := after(dues(t, p, p.Loop(epoch, epoch), epoch)); !slices.Equal(got, c.want) {
 			t.Errorf("%v to %v: %v, want %v", c.from, c.to, got, c.want)
 		}
@@ -98,7 +100,7 @@ func TestWindow(t *testing.T) {
 }
 
 func TestReadingFromOutsideOfALoop(t *testing.T) {
-	p := plan(t, at(0, sec, 2*sec), Options{Arrival: Spread, Speed: 1000})
+	p := plan(t, at(0, sec, 2*sec), Options{Pattern: Pattern{Arrival: Spread, Speed: 1000}})
 	l := p.Loop(epoch, epoch)
 	for from, want := range map[time.Time]int{
 		{}:                              3, // the zero time, at least 292 years earlier
@@ -120,7 +122,7 @@ func TestShardKeys(t *testing.T) {
 		for of := 1; of <= 7; of++ {
 			for i := range of {
 				r := trace.Record{Number: i + 1, Session: session}
-				if got, want := (Shard{i, of}).has(&r), key%uint64(of) == uint64(i); got != want {
+				if got, want := (Shard{scalar.Auto(i), of}).has(&r), key%uint64(of) == uint64(i); got != want {
 					t.Errorf("session %s on shard %d of %d: %v, want %v", session, i, of, got, want)
 				}
 			}
@@ -135,7 +137,7 @@ func TestShardKeys(t *testing.T) {
 
 func TestAPlanKeepsTheMonotonicClock(t *testing.T) {
 	now := time.Now()
-	p := plan(t, at(0, sec), Options{Align: WallClock})
+	p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: WallClock}})
 	l := p.Loop(time.Time{}, now)
 	next, _ := p.Next(l, now)
 	for _, l := range []Loop{l, next} {

@@ -11,7 +11,7 @@ import (
 // cronPlan returns a cron plan for a trace with two rows, at 0 and at length.
 func cronPlan(t testing.TB, expression, zone string, overlap Overlap, length time.Duration) *Plan {
 	t.Helper()
-	return plan(t, at(0, length), Options{Mode: Cron, Cron: expression, Timezone: zone, Overlap: overlap})
+	return plan(t, at(0, length), Options{Repeat: Repeat{Mode: Cron, Cron: expression, Timezone: zone, Overlap: overlap}})
 }
 
 // follow returns the loops between two times, at most the given number. Like a replay, it asks for the next loop a

@@ -24,11 +24,11 @@ type Source struct {
 	// order of Offset, then of the file, and io.EOF after the last.
 	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
 
-	// Sessions returns the places of the rows of each session in due order, the sessions in the order of their first rows. Row
-	// returns the row at a place, Offset its offset. nil: the rows cannot be read by session.
+	// Sessions returns the indices of the rows of each session in due order, the sessions in the order of their first
+	// rows. Row returns the row of an index, Offset its offset. nil: the rows cannot be read by session.
 	Sessions func() [][]int
-	Row      func(place int) (trace.Record, error)
-	Offset   func(place int) time.Duration
+	Row      func(index int) (trace.Record, error)
+	Offset   func(index int) time.Duration
 
 	// Reread returns a row that Rows gave, again with what is sent; nil: rows are kept in memory.
 	Reread func(trace.Record) (trace.Record, error)
@@ -62,14 +62,15 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 		src.measure(rows)
 	}
 	sessions := group(rows)
-	for _, places := range sessions {
-		for i, place := range places {
-			rows[place].Last = rows[place].Session != "" && i == len(places)-1
+	for _, indices := range sessions {
+		for i, index := range indices {
+			in := rows[index].Session != ""
+			rows[index].First, rows[index].Last = in && i == 0, in && i == len(indices)-1
 		}
 	}
 	src.Sessions = func() [][]int { return sessions }
-	src.Row = func(place int) (trace.Record, error) { return rows[place], nil }
-	src.Offset = func(place int) time.Duration { return rows[place].Offset }
+	src.Row = func(index int) (trace.Record, error) { return rows[index], nil }
+	src.Offset = func(index int) time.Duration { return rows[index].Offset }
 	src.Rows = func(from time.Duration) (func() (trace.Record, error), error) {
 		i := 0
 		if timed {
@@ -86,14 +87,14 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 	return src
 }
 
-// group returns the places of the rows of each session.
+// group returns the indices of the rows of each session.
 func group(rows []trace.Record) (sessions [][]int) {
-	places := map[string]int{}
+	indices := map[string]int{}
 	for i, r := range rows {
-		at, known := places[r.Session]
+		at, known := indices[r.Session]
 		if !known || r.Session == "" {
 			at = len(sessions)
-			places[r.Session] = at
+			indices[r.Session] = at
 			sessions = append(sessions, nil)
 		}
 		sessions[at] = append(sessions[at], i)

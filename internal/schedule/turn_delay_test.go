@@ -23,7 +23,8 @@ func TestTurnDelay(t *testing.T) {
 		"over the longest": {&TurnDelay{Scale: 1000}, [4]time.Duration{0, 10000 * s, 1000 * s, Longest}},
 	} {
 		rows := []trace.Record{{Session: "a"}, {Session: "a", Delay: 10 * s}, {Session: "a", Delay: s}, {Session: "a", Delay: Longest}}
-		plan, err := New(FromRecords(rows, false), Options{Arrival: Concurrency, Speed: 1, Mode: Once, TurnDelay: c.delay})
+		plan, err := New(FromRecords(rows, false),
+			Options{Pattern: Pattern{Arrival: Concurrency, Speed: 1}, Repeat: Repeat{Mode: Once}, TurnDelay: c.delay})
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -38,7 +39,7 @@ func TestTurnDelay(t *testing.T) {
 		}
 	}
 	for _, d := range []TurnDelay{{Scale: -1}, {Scale: 1001}, {Scale: 1, Max: -1}} {
-		o := Options{Arrival: Exact, Speed: 1, Mode: Once, TurnDelay: &d}
+		o := Options{Pattern: Pattern{Arrival: Exact, Speed: 1}, Repeat: Repeat{Mode: Once}, TurnDelay: &d}
 		if len(o.Check()) != 1 {
 			t.Errorf("%+v: want one fault, got %v", d, o.Check())
 		}

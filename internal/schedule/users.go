@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"math"
-	"time"
 
 	"replayd/internal/trace"
 )
@@ -12,62 +11,37 @@ import (
 // Record.Pass. A row of no session is a conversation of one turn.
 //
 // At a loop's start the users are in the midst of things, as if they had been at it for long: only the first begins its first
-// conversation from the front, the others where turnsLeft says. What they leave out counts as having happened.
+// conversation from the front, the others where TurnsLeft says. What they leave out counts as having happened.
 type users struct {
 	n             int
-	conversations [][]trace.Record // in the order of their first rows
-	place         map[string]int   // of a session among them
-	size          int              // bytes of the rows' own content
+	held          []trace.Record
+	conversations [][]int // indices of their rows, in the order of their first rows
 	left          []int
 }
 
-// Bounds of what is held in memory.
-const (
-	mostUsers     = 1 << 20
-	mostHeldBytes = 1 << 30 // of rows
-	rowBytes      = 512     // of a row without its own content
-)
+const maxUsers = 1 << 20
 
-// add adds the next row of the window.
-func (u *users) add(r trace.Record) error {
-	if u.size += rowBytes + r.Bytes(); u.size > mostHeldBytes {
-		return faulty("arrival", "want rows of at most %d MiB together for %q, got more", mostHeldBytes>>20, Users)
-	}
-	i, ok := u.place[r.Session]
-	if !ok || r.Session == "" {
-		i = len(u.conversations)
-		u.conversations = append(u.conversations, nil)
-		if u.place == nil {
-			u.place = map[string]int{}
+func newUsers(n int, rows []trace.Record) *users {
+	u := &users{n: n, held: rows, conversations: group(rows)}
+	for _, c := range u.conversations {
+		for turn, i := range c {
+			rows[i].Turn = turn
 		}
-		u.place[r.Session] = i
-	}
-	r.Turn = len(u.conversations[i])
-	u.conversations[i] = append(u.conversations[i], r)
-	return nil
-}
-
-// settle computes when each user begins a conversation. It is called once, after the last row.
-func (u *users) settle() {
-	rows := 0
-	for _, c := range u.conversations {
-		rows += len(c)
-	}
-	for _, c := range u.conversations {
-		for i := range c {
-			c[i].Last = c[i].Session != "" && i == len(c)-1
+		if last := &rows[c[len(c)-1]]; last.Session != "" && !last.Last { // the window ends before the session
+			last.Last, rows[c[0]].First = true, false
 		}
 	}
-	u.left = turnsLeft(u.n, int(math.RoundToEven(float64(rows)/float64(len(u.conversations)))))
-	u.place = nil
+	u.left = TurnsLeft(n, int(math.RoundToEven(float64(len(rows))/float64(len(u.conversations)))))
+	return u
 }
 
-// turnsLeft is how many turns each of n users still has to send of the conversation that it is in when a loop begins, the
+// TurnsLeft is how many turns each of n users still has to send of the conversation that it is in when a loop begins, the
 // users in the order of their first turns. The mean conversation has so many turns; the first user begins a new one.
 //
 // It is AIPerf's assignment (src/aiperf/timing/strategies/user_centric_rate.py): ages evenly over the time from a
-// conversation's first turn to its last, dealt out in an order that mixes old and young.
-func turnsLeft(n, turns int) []int {
+// conversation's first turn to its last, dealt out in an order that mixes old and young. But there the first request of
+// such a user has no history, here it has all that was virtually said.
+func TurnsLeft(n, turns int) []int {
 	left := make([]int, n)
 	left[0] = turns
 	life := max(1, turns-1)
@@ -98,7 +72,7 @@ func gcd(a, b int) int {
 
 // A user plays a conversation.
 type user struct {
-	rows []trace.Record // the turns left
+	rows []int // indices of the turns left
 	pass int64
 }
 
@@ -116,15 +90,10 @@ func (u *users) rows() func() (trace.Record, error) {
 			}
 			begun++
 		}
-		r := s.rows[0]
+		r := u.held[s.rows[0]]
 		s.rows = s.rows[1:]
 		r.Pass = s.pass
 		i++
 		return r, nil
 	}
-}
-
-// turnGap returns the time between two turns of a user.
-func (o *Options) turnGap() time.Duration {
-	return time.Duration(math.Round(float64(o.Users) / o.Rate * float64(time.Second)))
 }

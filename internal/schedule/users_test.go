@@ -14,7 +14,7 @@ import (
 func TestTurnsLeft(t *testing.T) {
 	f := func(users, turns int, want ...int) {
 		t.Helper()
-		if got := turnsLeft(users, turns); !slices.Equal(got, want) {
+		if got := TurnsLeft(users, turns); !slices.Equal(got, want) {
 			t.Errorf("%d users of %d turns: %v, want %v", users, turns, got, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestTurnsLeft(t *testing.T) {
 		for turns := 1; turns <= 30; turns++ {
 			life := max(1, turns-1)
 			counts := make([]int, life+1)
-			for _, left := range turnsLeft(users, turns)[1:] {
+			for _, left := range TurnsLeft(users, turns)[1:] {
 				if left < 1 || left > life {
 					t.Fatalf("%d users of %d turns: %d left", users, turns, left)
 				}
@@ -46,10 +46,45 @@ func TestTurnsLeft(t *testing.T) {
 	}
 }
 
+// The same assignment as AIPerf's code computes it, for many numbers of users and turns.
+func TestTurnsLeftIsAIPerfs(t *testing.T) {
+	for users := 1; users <= 40; users++ {
+		for turns := 1; turns <= 30; turns++ {
+			lifetime := max(1, turns-1)
+			common := gcd(users, lifetime) > 1
+			step := 1
+			if common {
+				for n := 2; n < users; n++ {
+					if gcd(n, users) == 1 {
+						step = n
+						break
+					}
+				}
+			}
+			left := TurnsLeft(users, turns)
+			seen := map[int]bool{0: true}
+			for i := 1; i < users; i++ {
+				age := (users - i) * lifetime
+				slot := users - age%users
+				if common {
+					slot = users - i*step%users
+				}
+				seen[slot] = true
+				if got, want := left[slot], lifetime-age/users; got != want {
+					t.Fatalf("%d users, %d turns: slot %d has %d turns left, want %d", users, turns, slot, got, want)
+				}
+			}
+			if len(seen) != users {
+				t.Fatalf("%d users, %d turns: %d slots", users, turns, len(seen))
+			}
+		}
+	}
+}
+
 func TestUsersShareConversations(t *testing.T) {
 	row := func(number int, session string) trace.Record { return trace.Record{Number: number, Session: session} }
 	src := FromRecords([]trace.Record{row(0, "a"), row(1, ""), row(2, "c"), row(3, "a"), row(4, "c"), row(5, "a")}, false)
-	p := plan(t, src, Options{Arrival: Users, Users: 2, Rate: 4, Mode: Once, Rows: 13})
+	p := plan(t, src, Options{Pattern: Pattern{Arrival: Users, Users: 2, Rate: 4}, Repeat: Repeat{Mode: Once}, Rows: 13})
 	all := dues(t, p, p.Loop(epoch, epoch), epoch)
 	// The mean conversation has two turns, so the second user starts with one turn left. It plays the whole
 	// conversation that has one turn.
@@ -70,10 +105,13 @@ func TestUsersShareConversations(t *testing.T) {
 		}
 	}
 	// Without Rows, there are as many rows as in the source. Rows of a generator are taken in order.
-	if got := len(instants(t, plan(t, src, Options{Arrival: Users, Users: 2, Rate: 4, Mode: Once}))); got != 6 {
+	if got := len(instants(t, plan(t, src, Options{
+		Pattern: Pattern{Arrival: Users, Users: 2, Rate: 4},
+		Repeat:  Repeat{Mode: Once},
+	}))); got != 6 {
 		t.Errorf("%d rows, want 6", got)
 	}
-	made := plan(t, untimed(3), Options{Arrival: Users, Users: 2, Rate: 4, Mode: Once, Rows: 4})
+	made := plan(t, untimed(3), Options{Pattern: Pattern{Arrival: Users, Users: 2, Rate: 4}, Repeat: Repeat{Mode: Once}, Rows: 4})
 	if got := keys(dues(t, made, made.Loop(epoch, epoch), epoch)); !slices.Equal(got, []key{{0, 0}, {1, 0}, {2, 0}, {0, 1}}) {
 		t.Errorf("%v", got)
 	}
@@ -89,7 +127,10 @@ func TestPropertiesOfUsers(t *testing.T) {
 		for _, r := range rows {
 			length[r.Session]++
 		}
-		o := Options{Arrival: Users, Users: 1 + rng.IntN(20), Rate: 1 + rng.Float64(), Mode: Once, Rows: 1 + rng.IntN(1000), Speed: 1}
+		o := Options{
+			Pattern: Pattern{Arrival: Users, Users: 1 + rng.IntN(20), Rate: 1 + rng.Float64(), Speed: 1},
+			Repeat:  Repeat{Mode: Once}, Rows: 1 + rng.IntN(1000),
+		}
 		p := plan(t, FromRecords(rows, false), o)
 		all := dues(t, p, p.Loop(epoch, epoch), epoch)
 		if len(all) != o.Rows {
@@ -130,7 +171,7 @@ func TestUsersHoldABoundedSource(t *testing.T) {
 	src := Source{Rows: func(time.Duration) (func() (trace.Record, error), error) {
 		return func() (trace.Record, error) { return row, nil }, nil
 	}}
-	_, err := New(src, Options{Arrival: Users, Users: 1, Rate: 1, Speed: 1, Mode: Once})
+	_, err := New(src, Options{Pattern: Pattern{Arrival: Users, Users: 1, Rate: 1, Speed: 1}, Repeat: Repeat{Mode: Once}})
 	if want := `arrival: want rows of at most 1024 MiB together for "users", got more`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -22,7 +22,8 @@ func TestWaitsAfterParents(t *testing.T) {
 		"both":             {&TurnDelay{Scale: 3, Max: 20 * s}, [3]time.Duration{20 * s, 0, 20 * s}},
 		"none":             {&TurnDelay{}, [3]time.Duration{0, 0, 0}},
 	} {
-		plan, err := New(FromRecords(rows, true), Options{Arrival: Exact, Speed: 20, Mode: Once, TurnDelay: c.delay})
+		plan, err := New(FromRecords(rows, true),
+			Options{Pattern: Pattern{Arrival: Exact, Speed: 20}, Repeat: Repeat{Mode: Once}, TurnDelay: c.delay})
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -1,26 +1,20 @@
 package scrape
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/histogram"
-)
 
-// Buckets is a histogram with the bounds that the engine uses.
-type Buckets struct {
-	Count      uint64
-	Sum        float64
-	Upper      []float64 // ascending, without +Inf; empty: native buckets only
-	Cumulative []uint64  // one count for each bound in Upper
-	Native     *histogram.FloatHistogram
-}
+	"replayd/internal/secret"
+)
 
 // parts collects the samples of one rank's histogram.
 type parts struct {
-	rank       string
+	rank       secret.Text
 	cumulative map[float64]*bound // by le
 	series     int                // number of classic histograms added up
 	sum, count float64
@@ -38,10 +32,10 @@ type bound struct {
 
 // histograms returns one histogram per rank. Histograms of one rank that differ in other labels are added up at the
 // bounds that all of them share. A histogram that contradicts itself is left out.
-func (r Row) histograms(p *Page) []Value {
+func (r Row) histograms(p *Page) []Figure {
 	var all []*parts
 	of := func(s Sample) *parts {
-		rank := r.rank(s)
+		rank := r.rank(p, s)
 		if i := slices.IndexFunc(all, func(h *parts) bool { return h.rank == rank }); i >= 0 {
 			return all[i]
 		}
@@ -66,10 +60,10 @@ func (r Row) histograms(p *Page) []Value {
 		}
 	}
 	q := quantity(r.Quantity)
-	var figures []Value
+	var figures []Figure
 	for _, h := range all {
 		if b := h.buckets(r.scale()); b != nil {
-			figures = append(figures, Value{Quantity: q, Rank: h.rank, Buckets: b})
+			figures = append(figures, Figure{Quantity: q, Rank: h.rank, Buckets: b})
 		}
 	}
 	return figures
@@ -110,7 +104,8 @@ func (h *parts) merge(n *histogram.FloatHistogram) {
 // buckets returns the collected histogram with ascending bounds, or nil if the samples form no valid histogram.
 func (h *parts) buckets(scale float64) *Buckets {
 	b := &Buckets{Sum: h.sum * scale}
-	if n := h.native; n != nil && scale == 1 && (!h.counted || h.natives == h.series) && whole(n) { // native bounds cannot be scaled
+	// Native bounds cannot be scaled.
+	if n := h.native; n != nil && scale == 1 && (!h.counted || h.natives == h.series) && isWhole(n) {
 		if !h.counted {
 			h.count, b.Sum, h.counted = n.Count, n.Sum, true
 		}
@@ -122,12 +117,7 @@ func (h *parts) buckets(scale float64) *Buckets {
 			bounds = append(bounds, c)
 		}
 	}
-	slices.SortFunc(bounds, func(x, y *bound) int {
-		if x.upper < y.upper {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(bounds, func(x, y *bound) int { return cmp.Compare(x.upper, y.upper) })
 	if n := len(bounds); n > 0 && math.IsInf(bounds[n-1].upper, 1) {
 		h.count = bounds[n-1].count // the engine may count more observations while it writes the page
 		bounds = bounds[:n-1]
@@ -151,8 +141,8 @@ func (h *parts) buckets(scale float64) *Buckets {
 	return b
 }
 
-// whole reports whether a native histogram holds integer counts and is consistent.
-func whole(n *histogram.FloatHistogram) bool {
+// isWhole reports whether a native histogram holds integer counts and is consistent.
+func isWhole(n *histogram.FloatHistogram) bool {
 	for _, counts := range [][]float64{n.PositiveBuckets, n.NegativeBuckets, {n.ZeroCount, n.Count}} {
 		if slices.ContainsFunc(counts, func(c float64) bool { return !isCount(c) }) {
 			return false

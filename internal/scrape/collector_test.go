@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -25,13 +26,29 @@ func TestCollectorPage(t *testing.T) {
 	one.scrape(t.Context())
 	s := one.engine.now()
 	s.duration, s.at = 2*time.Millisecond, time.Time{} // age_seconds is not compared
-	one.engine.put(s)
+	one.engine.state = s
 	if problems, err := testutil.GatherAndLint(f.registry); err != nil || len(problems) > 0 {
 		t.Errorf("want a page that promtool likes, got %v, %v", problems, err)
 	}
-	got, err := testutil.CollectAndFormat(f.collector, expfmt.TypeTextPlain)
+	families, err := f.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var page bytes.Buffer
+	for _, family := range families {
+		if _, err := expfmt.MetricFamilyToText(&page, family); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := page.Bytes()
+	if all := f.collector.Values(); len(all) != 1 || all[0].Target != "vllm" || !all[0].Up || len(all[0].Series) < 15 {
+		t.Errorf("want the engine's series in memory, got %+v", all)
+	} else {
+		for _, s := range all[0].Series {
+			if !strings.Contains(string(got), "\n# HELP "+s.Name+" "+s.Help+"\n") {
+				t.Errorf("%s is in memory and not on the page", s.Name)
+			}
+		}
 	}
 	const golden = "testdata/collector.golden"
 	if *update {

@@ -4,20 +4,43 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
+	"replayd/internal/scarce"
 	"replayd/internal/secret"
 )
+
+// maxTimeout bounds a scrape, and a look for replicas.
+const maxTimeout = 10 * time.Second
 
 // An endpoint is the metrics page of one engine.
 type endpoint struct {
 	target  *Target
 	replica string // host:port
 	fetcher *Fetcher
-	found   string  // the URL at which the page was found; empty: not found yet
-	engine  *engine // nil until Target.show
-	looked  atomic.Bool
+	found   string        // the URL at which the page was found; empty: not found yet
+	engine  *engine       // nil until Target.show
+	turn    chan struct{} // capacity 1: full while the page is read
+	looked  chan struct{} // closed when the page has been read once, well or not
+	look    func()        // closes it, once
+}
+
+func newEndpoint(t *Target, replica string, f *Fetcher) *endpoint {
+	e := &endpoint{target: t, replica: replica, fetcher: f, turn: make(chan struct{}, 1), looked: make(chan struct{})}
+	e.look = sync.OnceFunc(func() { close(e.looked) })
+	return e
+}
+
+// hasLooked reports whether the page has been read once.
+func (e *endpoint) hasLooked() bool {
+	select {
+	case <-e.looked:
+		return true
+	default:
+		return false
+	}
 }
 
 func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
@@ -34,6 +57,12 @@ func (e *endpoint) run(ctx context.Context) {
 // scrape reads the page once. The timeout is three quarters of the interval, at most maxTimeout, so a hanging engine
 // fails every scrape and not every second one.
 func (e *endpoint) scrape(ctx context.Context) {
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return
+	}
 	at := time.Now()
 	within, cancel := context.WithTimeout(ctx, min(e.target.o.Interval*3/4, maxTimeout))
 	defer cancel()
@@ -42,6 +71,10 @@ func (e *endpoint) scrape(ctx context.Context) {
 	if ctx.Err() != nil {
 		return // shutdown is not a failure of the engine
 	}
+	if scarce.Met(err) { // nor is this
+		e.unread(err)
+		return
+	}
 	r := &Reading{}
 	if p != nil {
 		r = e.target.vocabulary.Read(p, told())
@@ -49,16 +82,26 @@ func (e *endpoint) scrape(ctx context.Context) {
 			err = &Error{ReasonUnknown, errors.New("the metrics page of an unknown engine: map its families under metrics.map")}
 		}
 	}
-	defer e.looked.Store(true)
+	defer e.look()
 	before, now, restarted := e.engine.scraped(e.address(), at, p, r, err)
 	if restarted {
 		e.engine.restarts.Add(1)
 		e.log().Warn("engine has restarted", "engine", r.Engine)
 	}
 	if err != nil {
-		e.engine.failures[now.reason.place()].Add(1)
+		e.engine.failures[slices.Index(reasons[:], now.reason)].Add(1)
 	}
+	e.engine.bad.Add(int64(now.bad))
 	e.tell(&before, &now)
+}
+
+// unread passes over a scrape that was not made, because this process lacked a resource. The engine stays as up or down
+// as it was seen last.
+func (e *endpoint) unread(err error) {
+	defer e.look()
+	if e.engine.unread() {
+		e.log().Error("engine metrics are not scraped: replayd itself lacks a resource", "err", err)
+	}
 }
 
 // get tries the target's URLs in order and keeps the first that returns a page, or part of one. After MissedLimit
@@ -94,6 +137,9 @@ func (e *endpoint) tell(before, now *state) {
 	}
 	if now.missed == MissedLimit && !now.at.IsZero() {
 		e.log().Warn("engine metrics are stale and no longer exported", "since", now.at.UTC().Format(time.RFC3339))
+	}
+	if now.first != "" && before.first == "" {
+		e.log().Warn("samples on the engine's page cannot be read: they and the others of their families are left out", "samples", now.bad, "first", now.first)
 	}
 	if now.twice > 0 && before.twice == 0 {
 		e.log().Warn("duplicate series on the engine's page: the first sample of each is used", "samples", now.twice)

@@ -4,13 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"replayd/internal/bounded"
+	"replayd/internal/limits"
+	"replayd/internal/secret"
 )
+
+// MissedLimit is the number of consecutive failed scrapes after which an engine's figures are neither exported nor
+// used.
+const MissedLimit = 3
+
+// An address identifies one engine of a target.
+type address struct{ target, replica string }
 
 // An engine holds everything known about one address.
 type engine struct {
@@ -21,50 +31,63 @@ type engine struct {
 	// Counted by replayd itself.
 	restarts atomic.Int64
 	failures [len(reasons)]atomic.Int64
+	bad      atomic.Int64 // samples that could not be read
+
+	overflow *bounded.Overflow
 
 	mu      sync.Mutex
 	state   state
 	history history
+	places  places
 }
 
 // A state is the result of the latest scrapes. It is replaced as a whole.
 type state struct {
-	scraped  bool                // scraped at least once
-	missed   int                 // scrapes in a row without figures
-	at       time.Time           // start of the latest scrape with figures; zero: none yet
-	duration time.Duration       // of the latest scrape
-	samples  int                 // of the latest scrape
-	reason   Reason              // of the latest error
-	err      error               // nil: the latest scrape returned a whole page
-	engine   string              // named by the latest page with figures
-	metrics  []prometheus.Metric // exported on /metrics
-	shared   bool                // several processes answer at this address
-	twice    int                 // duplicate samples on the first page with duplicates; 0: none so far
+	scraped  bool          // scraped at least once
+	missed   int           // scrapes in a row without figures
+	at       time.Time     // start of the latest scrape with figures; zero: none yet
+	duration time.Duration // of the latest scrape
+	samples  int           // of the latest scrape
+	reason   Reason        // of the latest error
+	err      error         // nil: the latest scrape returned a whole page
+	engine   string        // named by the latest page with figures
+	series   []*Series     // on /metrics
+	shared   bool          // several processes answer at this address
+	unread   int           // scrapes in a row that were not made, because this process lacked a resource
+	twice    int           // duplicate samples on the first page with duplicates; 0: none so far
+	bad      int           // samples of the latest page that could not be read
+	first    secret.Text   // why the first line that could not be read, of the latest page that had one, could not; "": none so far
 
 	// For the guard, which uses whole pages only.
-	load    Load      // from the latest whole page
-	whole   time.Time // wall-clock time of that page: timers and Go's monotonic clock stop while the machine is suspended
-	failed  int       // failed scrapes in a row since that page
-	loadErr error     // why load is invalid; nil: it is valid
+	load    limits.Load // from the latest whole page
+	whole   time.Time   // wall-clock time of that page: timers and Go's monotonic clock stop while the machine is suspended
+	failed  int         // failed scrapes in a row since that page
+	loadErr error       // why load is invalid; nil: it is valid
 }
 
 // Errors of a load that is not known.
 var (
 	ErrNotScraped = errors.New("not scraped yet")
 	errOld        = errors.New("its values are stale: this process was not running")
+	errUnread     = errors.New("its page is not read: this process lacks a resource")
 )
 
-// after returns the state that follows s after one scrape. Figures of a partial page are exported too.
+// after returns the state that follows s after one scrape, with the series of s if there are no new ones.
 func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) state {
-	s.scraped, s.duration, s.err, s.reason, s.samples = true, time.Since(at), err, "", 0
+	s.scraped, s.duration, s.err, s.reason, s.samples, s.unread = true, time.Since(at), err, "", 0, 0
+	s.bad = 0
 	if p != nil {
 		s.samples = p.Total
 		s.twice = cmp.Or(s.twice, p.Twice)
+		s.bad, s.first = p.Bad, cmp.Or(p.First(), s.first)
 	}
 	if err == nil {
 		pages := 1
 		if r.Engine == s.load.Engine {
-			pages = min(s.load.Pages+1, SettledPages)
+			pages = min(s.load.Pages+1, limits.SettledPages)
+		}
+		if len(p.damaged) > 0 { // a missing figure may be there
+			pages = min(pages, limits.SettledPages-1)
 		}
 		s.load, s.whole, s.failed, s.loadErr = r.load(), at.Round(0), 0, nil
 		s.load.Engine, s.load.Pages = r.Engine, pages
@@ -78,30 +101,20 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 		}
 	}
 	if len(r.Figures) > 0 || err == nil {
-		s.missed, s.at, s.engine, s.metrics = 0, at, r.Engine, a.metrics(r)
+		s.missed, s.at, s.engine = 0, at, r.Engine
 	} else if s.missed++; s.missed >= MissedLimit {
-		s.metrics = nil
+		s.series = nil
 	}
 	return s
 }
+
+// up reports whether the latest scrape gave a whole page.
+func (s *state) up() bool { return s.scraped && s.err == nil }
 
 func (e *engine) now() state {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.state
-}
-
-func (e *engine) put(s state) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.state = s
-}
-
-// forget resets the history, so that lower counters on the next page are not taken for a restart.
-func (e *engine) forget() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.history = history{}
 }
 
 // scraped applies the result of one scrape. It returns the state before and after, and whether the engine has
@@ -111,28 +124,65 @@ func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error
 	defer e.mu.Unlock()
 	before = e.state
 	now = before.after(a, at, p, r, err)
-	if now.missed == 0 {
+	if now.missed == 0 { // figures of a partial page are exported too
+		now.series = a.series(e.places.show(r, at, e.overflow))
 		restarted, now.shared = e.history.add(p.Start, r)
 	}
 	e.state = now
 	return before, now, restarted
 }
 
+// generated returns the output tokens since the first page, and whether the pages of one engine count them.
+func (e *engine) generated() (tokens float64, known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.history.generated, e.history.tokens != nil && !e.history.shared
+}
+
+// unread notes a scrape that was not made, because this process lacked a resource. Figures become stale, and whether
+// the engine is up is not known anew. It reports whether the scrape before was made.
+func (e *engine) unread() (first bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.state.unread++; e.state.unread >= MissedLimit {
+		e.state.series = nil
+	}
+	return e.state.unread == 1
+}
+
 // load returns the engine's load. looked is false if the engine has not been scraped yet or the last whole page is too
 // old. Up to MissedLimit-1 failed scrapes in a row do not invalidate the load.
-func (e *engine) load(interval time.Duration) (l Load, looked bool, err error) {
+func (e *engine) load(interval time.Duration) (l limits.Load, looked bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := &e.state
+	old := time.Since(s.whole) > (MissedLimit+1)*interval
+	unread := limits.Unknown()
+	unread.Unread = true // this process did not read the page
 	switch {
+	case s.unread > 0 && (!s.scraped || old):
+		return unread, false, errUnread
 	case !s.scraped:
-		return unknown, false, ErrNotScraped
+		return limits.Unknown(), false, ErrNotScraped
 	case s.loadErr != nil:
-		return unknown, true, s.loadErr
-	case time.Since(s.whole) > (MissedLimit+1)*interval:
-		return unknown, false, errOld
+		return limits.Unknown(), true, s.loadErr
+	case old:
+		return unread, false, errOld
 	}
 	return s.load, true, nil
 }
 
-var unknown = Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}
+var infoFamily = NewFamily(namespace+"info", "The engine by its page, and the model that the page names.", Info,
+	[]string{"target", "replica", "engine", "model_name"})
+
+// series returns the series of a reading. The first one names the engine.
+func (a address) series(r *Reading) []*Series {
+	target, replica := Pair("target", a.target), Pair("replica", a.replica)
+	names := []*dto.LabelPair{Pair("engine", r.Engine), Pair("model_name", string(r.Model)), replica, target}
+	list := []*Series{{Family: infoFamily, Labels: names, Value: 1}}
+	for _, f := range r.Figures {
+		labels := []*dto.LabelPair{Pair("rank", string(f.Rank)), replica, target}
+		list = append(list, &Series{f.Quantity.Family, labels, false, f.Value, f.Buckets.proto()})
+	}
+	return list
+}

@@ -10,12 +10,14 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	commoncfg "github.com/prometheus/common/config"
 
+	"replayd/internal/fault"
 	"replayd/internal/secret"
 )
 
@@ -33,8 +35,13 @@ type FetchOptions struct {
 	Address   string
 	Reconnect bool   // open a new connection for each request
 	UserAgent string // empty: Go's default
-	Dial      Dialer // nil: net.Dialer
+	// Hidden returns further secrets that no text of an answer may show, such as the key of the target's requests. nil: none.
+	Hidden func() secret.Set
+	Dial   Dialer // nil: net.Dialer
 }
+
+// maxError bounds the text of an error in bytes.
+const maxError = 1 << 10
 
 // A Dialer opens connections, as net.Dialer's DialContext does.
 type Dialer = func(ctx context.Context, network, address string) (net.Conn, error)
@@ -43,6 +50,7 @@ type Dialer = func(ctx context.Context, network, address string) (net.Conn, erro
 type Fetcher struct {
 	client *http.Client
 	own    []string // secrets of the options that are in no request header
+	more   func() secret.Set
 }
 
 // NewFetcher returns a fetcher. It reads the files that the options name and fails if it cannot read one.
@@ -71,9 +79,12 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 	if o.Dial != nil {
 		options = append(options, commoncfg.WithDialContextFunc(o.Dial))
 	}
+	if _, err := commoncfg.NewTLSConfig(&o.HTTP.TLSConfig); err != nil {
+		return nil, fault.At("http.tls_config", err)
+	}
 	client, err := commoncfg.NewClientFromConfig(o.HTTP, "scrape", options...)
 	if err != nil {
-		return nil, err
+		return nil, fault.At("http", err)
 	}
 	follow := client.CheckRedirect
 	client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -89,7 +100,7 @@ func NewFetcher(o FetchOptions) (*Fetcher, error) {
 		}
 		return nil
 	}
-	return &Fetcher{client: client, own: secretsOf(o.HTTP)}, nil
+	return &Fetcher{client: client, own: secret.OfClient(o.HTTP), more: o.Hidden}, nil
 }
 
 // Close closes the idle connections.
@@ -97,15 +108,22 @@ func (f *Fetcher) Close() { f.client.CloseIdleConnections() }
 
 // Get fetches and parses a page; Parse documents which samples are kept and which errors return a page. If ctx is
 // cancelled, Get returns ctx.Err() unwrapped. Any other error is an *Error that begins with the URL, without user and
-// query, and contains no credential. If the connection breaks, the page is discarded, because its last line may be
+// query, and has passed the door for texts from outside, as Page.Text does. If the connection breaks, the page is discarded, because its last line may be
 // incomplete.
 func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string) bool) (*Page, error) {
 	u, err := url.Parse(page)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fault(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(secret.ShownURL(u), 200))
+		return nil, errorOf(ReasonConnect, "want an http or https URL of a metrics page, got %q", clip(secret.ShownURL(u), 200))
 	}
-	told := &told{secrets: f.own}
-	p, err := f.get(told.watch(ctx), u, wanted)
+	sent := secret.NewSent(f.own)
+	p, err := f.get(sent.Watch(ctx), u, wanted)
+	hidden := sent.Set()
+	if f.more != nil {
+		hidden = sent.Set(f.more())
+	}
+	if p != nil {
+		p.hidden = hidden
+	}
 	if err == nil {
 		return p, nil
 	}
@@ -123,7 +141,7 @@ func (f *Fetcher) Get(ctx context.Context, page string, wanted func(name string)
 		e = &Error{ReasonTimeout, fmt.Errorf("no whole page within the time given: %w", err)}
 		p = nil
 	}
-	return p, &Error{e.Reason, told.without(fmt.Errorf("%s: %w", secret.ShownURL(u), e.Err))}
+	return p, &Error{e.Reason, hidden.Error(fmt.Errorf("%s: %w", secret.ShownURL(u), e.Err), maxError)}
 }
 
 func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) bool) (*Page, error) {
@@ -139,7 +157,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 			err = inner.Err // Get adds the URL to the error
 		}
 		if resp != nil { // the response to the last redirect
-			return nil, fault(ReasonHTTP, "want status 200, got %s: %w", clip(resp.Status, 80), err)
+			return nil, errorOf(ReasonHTTP, "want status 200, got %s: %w", clip(resp.Status, 80), err)
 		}
 		return nil, err
 	}
@@ -150,6 +168,9 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 	body, err := readBody(resp)
 	if err != nil {
 		return nil, err
+	}
+	if f := formatOf(resp.Header.Get("Content-Type")); (f == formatText || f == formatOpenMetrics) && hasProvenEnd(resp) && !beginsLikeNoPage(body) && len(body) > 0 {
+		body = append(body, '\n') // Prometheus takes a last line without a line end, too
 	}
 	p, err := Parse(body, resp.Header.Get("Content-Type"), wanted)
 	if p != nil && p.Start.IsZero() {
@@ -162,6 +183,12 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 	return p, err
 }
 
+// hasProvenEnd reports whether the end of a body that was read without an error is proven: by its length, the last chunk, or the end of an HTTP/2 stream. A
+// body that ends with its connection may be cut anywhere.
+func hasProvenEnd(resp *http.Response) bool {
+	return resp.ContentLength >= 0 || slices.Contains(resp.TransferEncoding, "chunked") || resp.ProtoMajor >= 2
+}
+
 // readBody reads and decompresses the whole body.
 func readBody(resp *http.Response) ([]byte, error) {
 	from, err := unzipped(resp)
@@ -170,7 +197,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(from, maxBodyBytes+1))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok || len(body) > maxBodyBytes {
-		return nil, fault(ReasonTooLarge, "want a page of at most %d bytes, got more", maxBodyBytes)
+		return nil, errorOf(ReasonTooLarge, "want a page of at most %d bytes, got more", maxBodyBytes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the page breaks off after %d bytes: %w", len(body), err)
@@ -188,25 +215,25 @@ func unzipped(resp *http.Response) (io.Reader, error) {
 	case "gzip", "x-gzip":
 		r, err := gzip.NewReader(from)
 		if errors.Is(err, gzip.ErrHeader) {
-			return nil, fault(ReasonContentType, "want gzip as Content-Encoding says: %w", err)
+			return nil, errorOf(ReasonContentType, "want gzip as Content-Encoding says: %w", err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the gzipped page breaks off at its beginning: %w", err)
 		}
 		return r, nil
 	default:
-		return nil, fault(ReasonContentType, "want Content-Encoding gzip or none, got %q", clip(encoding, 80))
+		return nil, errorOf(ReasonContentType, "want Content-Encoding gzip or none, got %q", clip(encoding, 80))
 	}
 }
 
 // refusal returns the error for a status other than 200.
 func refusal(resp *http.Response) error {
 	if to := resp.Header.Get("Location"); to != "" {
-		return fault(ReasonHTTP, "want status 200, got %q, a redirect to %q", clip(resp.Status, 80), clip(to, 120))
+		return errorOf(ReasonHTTP, "want status 200, got %q, a redirect to %q", clip(resp.Status, 80), clip(to, 120))
 	}
 	var said []byte
 	if from, err := unzipped(resp); err == nil {
 		said, _ = io.ReadAll(io.LimitReader(from, 4<<10)) // a partial body is enough for the error
 	}
-	return fault(ReasonHTTP, "want status 200, got %q: %q", clip(resp.Status, 80), clip(strings.TrimSpace(string(said)), 120))
+	return errorOf(ReasonHTTP, "want status 200, got %q: %q", clip(resp.Status, 80), clip(strings.TrimSpace(string(said)), 120))
 }

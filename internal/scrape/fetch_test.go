@@ -114,23 +114,26 @@ func TestGetKeepsItsConnection(t *testing.T) {
 	}
 }
 
+// hijacked answers with these bytes, and ends the connection.
+func hijacked(t *testing.T, answer string) http.HandlerFunc {
+	t.Helper()
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(c, answer)
+		_ = c.Close()
+	}
+}
+
 // TestGetFails covers faulty servers. BASE in an expected error stands for the server's address.
 func TestGetFails(t *testing.T) {
 	write := func(contentType, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
 			_, _ = io.WriteString(w, body) // the client may close the connection early
-		}
-	}
-	hijacked := func(answer string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			c, _, err := http.NewResponseController(w).Hijack()
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			_, _ = io.WriteString(c, answer)
-			_ = c.Close()
 		}
 	}
 	zipped := func(n int) http.HandlerFunc {
@@ -203,11 +206,11 @@ func TestGetFails(t *testing.T) {
 				}
 			}
 		}, ReasonTooLarge, 0, "BASE/m: want a page of at most 16777216 bytes, got more"},
-		{"mid-line, without a length", hijacked("HTTP/1.1 200 OK\r\n\r\na 1\nb 2\nc 3"), ReasonParse, 2, `BASE/m: line 3: the page ends in mid-line, want a line end, got "c 3"`},
-		{"mid-line, with a length", hijacked("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\nb 2\nc 3"), ReasonConnect, 0, "BASE/m: the page breaks off after 11 bytes: unexpected EOF"},
-		{"mid-line, in chunks", hijacked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n"), ReasonConnect, 0, "BASE/m: the page breaks off after 4 bytes: unexpected EOF"},
-		{"nothing", hijacked(""), ReasonConnect, 0, "BASE/m: EOF"},
-		{"not HTTP", hijacked("SSH-2.0-" + strings.Repeat("x", 2000) + "\r\n"), ReasonConnect, 0, "BASE/m: net/http: "},
+		{"mid-line, without a length", hijacked(t, "HTTP/1.1 200 OK\r\n\r\na 1\nb 2\nc 3"), ReasonParse, 2, `BASE/m: line 3: the page ends in mid-line, want a line end, got "c 3"`},
+		{"mid-line, with a length", hijacked(t, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\na 1\nb 2\nc 3"), ReasonConnect, 0, "BASE/m: the page breaks off after 11 bytes: unexpected EOF"},
+		{"mid-line, in chunks", hijacked(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n"), ReasonConnect, 0, "BASE/m: the page breaks off after 4 bytes: unexpected EOF"},
+		{"nothing", hijacked(t, ""), ReasonConnect, 0, "BASE/m: EOF"},
+		{"not HTTP", hijacked(t, "SSH-2.0-"+strings.Repeat("x", 2000)+"\r\n"), ReasonConnect, 0, "BASE/m: net/http: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := served(t, c.h)

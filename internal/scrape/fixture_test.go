@@ -26,7 +26,8 @@ type server struct {
 	pages  map[string]string // by path
 	status int               // 0: 200
 	asked  []string
-	hang   bool // block until the request is cancelled
+	hang   bool  // block until the request is cancelled
+	fails  error // of the dial; nil: it succeeds
 }
 
 func (e *server) say(lines ...string) {
@@ -35,13 +36,23 @@ func (e *server) say(lines ...string) {
 	e.pages = map[string]string{"/metrics": strings.Join(lines, "\n") + "\n"}
 }
 
+// set changes the engine.
+func (e *server) set(change func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change()
+}
+
 // RoundTrip responds without a network, as virtual time requires.
 func (e *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, r.URL.Path)
 	page, there := e.pages[r.URL.Path]
-	status, hang := e.status, e.hang
+	status, hang, fails := e.status, e.hang, e.fails
 	e.mu.Unlock()
+	if fails != nil {
+		return nil, fails
+	}
 	if hang {
 		<-r.Context().Done()
 		return nil, r.Context().Err()

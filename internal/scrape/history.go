@@ -1,6 +1,12 @@
 package scrape
 
-import "time"
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"replayd/internal/secret"
+)
 
 // Limits of the history of one address.
 const (
@@ -15,16 +21,20 @@ type history struct {
 	start   time.Time   // process_start_time_seconds; zero: the page has none
 	starts  []time.Time // start times of earlier processes
 	totals  map[total]float64
-	falls   []bool            // per recent scrape: another process answered
-	regains []bool            // per recent scrape: counters regained their earlier values, or an earlier process returned
+	scrapes int               // so far
+	falls   uint              // a bit per recent scrape: another process answered
+	regains uint              // likewise: counters regained their earlier values, or an earlier process returned
 	lost    map[total]float64 // the values before the latest fall; nil: no recent fall
 	since   int               // scrapes since the latest fall
 	shared  bool
+
+	generated float64                 // output tokens since the first page that had them, over restarts
+	tokens    map[secret.Text]float64 // as the latest page with them counts them, by rank; nil: no page has had them
 }
 
 type total struct {
 	quantity *Quantity
-	rank     string
+	rank     secret.Text
 }
 
 // add records a page. Once shared is true it stays true until no other process has answered for rememberedFalls
@@ -44,6 +54,9 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 			continue
 		}
 		totals[k] = v
+		if f.Quantity == generationTokens {
+			h.generate(f.Rank, v)
+		}
 		fell = fell || v < h.totals[k]
 		ahead = ahead && v >= h.lost[k]
 	}
@@ -51,11 +64,7 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 	other := fell
 	if !start.IsZero() && !h.start.IsZero() {
 		other = !start.Equal(h.start)
-		if other {
-			for _, s := range h.starts {
-				returned = returned || s.Equal(start)
-			}
-		}
+		returned = other && slices.ContainsFunc(h.starts, start.Equal)
 	}
 	if other && !h.start.IsZero() {
 		h.starts = append(h.starts, h.start)
@@ -70,13 +79,14 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 	case ahead, h.since == regainWithin:
 		h.lost = nil
 	}
-	h.falls, h.regains = latest(h.falls, other), latest(h.regains, ahead && !fell || returned)
+	h.scrapes++
+	h.falls, h.regains = push(h.falls, other), push(h.regains, ahead && !fell || returned)
 	// If the page has a process start time, the return of an earlier one proves that the address is shared. Otherwise
 	// two falls of the counters that are each soon made up again show the same: they are no restarts.
 	switch {
-	case returned, h.start.IsZero() && start.IsZero() && count(h.falls) >= 2 && count(h.regains) >= 2:
+	case returned, h.start.IsZero() && start.IsZero() && bits.OnesCount(h.falls) >= 2 && bits.OnesCount(h.regains) >= 2:
 		h.shared = true
-	case count(h.falls) == 0 && len(h.falls) == rememberedFalls:
+	case h.falls == 0 && h.scrapes >= rememberedFalls:
 		h.shared = false
 	}
 	if !start.IsZero() { // a partial page may lack the start time
@@ -86,19 +96,26 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 	return other && !h.shared, h.shared
 }
 
-func latest(list []bool, v bool) []bool {
-	list = append(list, v)
-	if len(list) > rememberedFalls {
-		list = list[1:]
+// generate adds the output tokens that a page counts for a rank.
+func (h *history) generate(rank secret.Text, now float64) {
+	if h.tokens == nil {
+		h.tokens = map[secret.Text]float64{}
 	}
-	return list
+	before, known := h.tokens[rank]
+	switch {
+	case known && now >= before:
+		h.generated += now - before
+	case known: // the engine has restarted
+		h.generated += now
+	}
+	h.tokens[rank] = now
 }
 
-func count(list []bool) (n int) {
-	for _, v := range list {
-		if v {
-			n++
-		}
+// push adds a bit to those of the latest rememberedFalls scrapes.
+func push(recent uint, v bool) uint {
+	recent = recent << 1 & (1<<rememberedFalls - 1)
+	if v {
+		recent |= 1
 	}
-	return n
+	return recent
 }

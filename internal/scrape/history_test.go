@@ -1,8 +1,11 @@
 package scrape
 
 import (
+	"strconv"
 	"testing"
 	"time"
+
+	"replayd/internal/secret"
 )
 
 func TestHistory(t *testing.T) {
@@ -37,7 +40,7 @@ func TestHistory(t *testing.T) {
 					start = time.Unix(int64(l.start), 0)
 				}
 				var restarted bool
-				restarted, shared = h.add(start, &Reading{Figures: []Value{{Quantity: quantity("prompt_tokens"), Value: l.tokens}}})
+				restarted, shared = h.add(start, &Reading{Figures: []Figure{{Quantity: quantity("prompt_tokens"), Value: l.tokens}}})
 				if restarted {
 					restarts++
 				}
@@ -54,7 +57,7 @@ func TestHistoryForgets(t *testing.T) {
 	var h history
 	shared := false
 	look := func(start int64, tokens float64) {
-		_, shared = h.add(time.Unix(start, 0), &Reading{Figures: []Value{{Quantity: quantity("prompt_tokens"), Value: tokens}}})
+		_, shared = h.add(time.Unix(start, 0), &Reading{Figures: []Figure{{Quantity: quantity("prompt_tokens"), Value: tokens}}})
 	}
 	look(1, 10)
 	look(2, 50)
@@ -67,5 +70,30 @@ func TestHistoryForgets(t *testing.T) {
 	}
 	if shared {
 		t.Error("want it forgotten")
+	}
+}
+
+// Output tokens are counted from the first page that has them, over restarts and over pages that lack them, for all ranks.
+func TestGeneratedTokens(t *testing.T) {
+	var h history
+	page := func(counts ...float64) {
+		r := &Reading{}
+		for rank, n := range counts {
+			r.Figures = append(r.Figures, Figure{Quantity: generationTokens, Rank: secret.Set(nil).Text(strconv.Itoa(rank), 8), Value: n})
+		}
+		h.add(time.Time{}, r)
+	}
+	page()
+	if h.tokens != nil {
+		t.Error("a page without the counter counts")
+	}
+	page(1000, 50)
+	page(1010, 51)
+	page()
+	page(1020, 51)
+	page(5, 60) // the first rank restarted
+	page(7, 60)
+	if want := 10.0 + 1 + 10 + 5 + 9 + 2; h.generated != want {
+		t.Errorf("got %v tokens, want %v", h.generated, want)
 	}
 }

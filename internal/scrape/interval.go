@@ -10,16 +10,13 @@ import (
 // skipped.
 func Every(ctx context.Context, interval time.Duration, do func() time.Duration) {
 	due := time.Now()
-	timer := time.NewTimer(interval)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		due = due.Add(do())
 		for !due.After(time.Now()) {
 			due = due.Add(interval)
 		}
-		timer.Reset(time.Until(due))
 		select {
-		case <-timer.C:
+		case <-time.After(time.Until(due)):
 		case <-ctx.Done():
 		}
 	}

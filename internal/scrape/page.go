@@ -3,15 +3,14 @@
 package scrape
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
+
+	"replayd/internal/secret"
 )
 
 // Bounds of a page. A page comes from another process and must not exhaust the memory or CPU of this one.
@@ -34,9 +33,43 @@ const processStart = "process_start_time_seconds"
 type Page struct {
 	Samples map[string][]Sample // by sample name: a classic histogram is under name_bucket, name_sum and name_count
 	Total   int                 // samples on the page, wanted or not
-	Skipped int                 // wanted samples that were dropped: too many, too long or duplicate labels, or an invalid native histogram
 	Twice   int                 // wanted samples that were dropped because an earlier sample has the same name and labels
+	Bad     int                 // samples that could not be read, and were dropped
 	Start   time.Time           // process_start_time_seconds or a substitute; it identifies the process. Zero: the page has none
+
+	hidden secret.Set             // what no text of the page may show
+	texts  map[string]secret.Text // label values that were let in
+
+	damaged map[string]bool // families of which something could not be read: Samples has nothing of them
+	first   error           // why the first line, or sample, could not be read; nil: all could
+}
+
+// First says why the first line, or sample, could not be read; "": all could.
+func (p *Page) First() secret.Text {
+	if p.first == nil {
+		return ""
+	}
+	return p.hidden.Text(p.first.Error(), maxError)
+}
+
+// isDamaged reports whether a sample of a name's family could not be read.
+func (p *Page) isDamaged(name string) bool { return p.damaged[familyOf(name)] }
+
+// maxLabel bounds the text of a label value in bytes.
+const maxLabel = 128
+
+// Text lets a label value of the page in: one printable line of at most 128 bytes, without the credentials that the
+// request for the page had.
+func (p *Page) Text(value string) secret.Text {
+	if text, known := p.texts[value]; known {
+		return text
+	}
+	if p.texts == nil {
+		p.texts = map[string]secret.Text{}
+	}
+	text := p.hidden.Text(value, maxLabel)
+	p.texts[value] = text
+	return text
 }
 
 // A Sample is one line of a page, or one native histogram.
@@ -46,89 +79,41 @@ type Sample struct {
 	Native *histogram.FloatHistogram // nil: not native. Samples has it under its family's name
 }
 
-// Parse parses a page in Prometheus' text format 0.0.4, OpenMetrics 1.0.0 or delimited protobuf, depending on
-// contentType; a blank or unknown type is parsed as text. It keeps the samples whose name is wanted; for a native
-// histogram this is the family's name. A histogram that is classic and native is kept as both. Samples named _created
-// are never kept.
-//
-// Every error is an *Error, and parsing stops at the first. With ReasonParse the page holds the families before the
-// error, but not the family with the error, since part of a histogram or of a sum would be wrong. With any other reason
-// the page is nil. A page without samples is no error. The page does not keep body alive.
-func Parse(body []byte, contentType string, wanted func(name string) bool) (*Page, error) {
-	if len(body) > maxBodyBytes {
-		return nil, fault(ReasonTooLarge, "want a page of at most %d bytes, got %d", maxBodyBytes, len(body))
-	}
-	r := &reader{page: &Page{Samples: map[string][]Sample{}}, wanted: wanted}
-	var err error
-	switch f := formatOf(contentType); {
-	case f == formatNone, f != formatProtobuf && beginsLikeNoPage(body):
-		return nil, fault(ReasonContentType, "want a metrics page, got content type %q and %s", clip(contentType, 80), beginning(body))
-	case f == formatProtobuf:
-		err = r.protobuf(body)
-	default:
-		err = r.text(body, f == formatOpenMetrics)
-	}
-	if e, ok := errors.AsType[*Error](err); ok && e.Reason != ReasonParse {
-		return nil, err
-	}
-	if err != nil && r.page.Total == 0 && isText(body) == (formatOf(contentType) == formatProtobuf) {
-		return nil, fault(ReasonContentType, "want what content type %q says, got %s", clip(contentType, 80), beginning(body))
-	}
-	return r.page, err
-}
-
-type format int
-
-const (
-	formatText format = iota
-	formatOpenMetrics
-	formatProtobuf
-	formatNone // not a metrics page
-)
-
-// formatOf uses the media type only. A malformed parameter, for instance a repeated charset, does not reject the page.
-func formatOf(contentType string) format {
-	media, _, _ := strings.Cut(contentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); {
-	case media == "application/openmetrics-text":
-		return formatOpenMetrics
-	case media == "application/vnd.google.protobuf":
-		return formatProtobuf
-	case strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"), media == "text/event-stream":
-		return formatNone
-	}
-	return formatText
-}
-
-// beginsLikeNoPage reports whether body looks like JSON, HTML or XML. A sample may begin with a brace, {"a name with
-// dots"}, but only if the client asks for such names.
-func beginsLikeNoPage(body []byte) bool {
-	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
-	return len(body) > 0 && strings.IndexByte("{[<", body[0]) >= 0
-}
-
-// isText reports whether body begins like text. Every metric in protobuf contains control characters.
-func isText(body []byte) bool {
-	for i, r := range string(body[:min(len(body), 256)]) {
-		if r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == utf8.RuneError && i < 253 { // the cut may split the last rune
-			return false
-		}
-	}
-	return true
-}
-
-// beginning quotes the beginning of a body for an error.
-func beginning(body []byte) string {
-	if len(body) == 0 {
-		return "an empty body"
-	}
-	return fmt.Sprintf("a body that begins %q", clip(string(body[:min(len(body), 200)]), 80))
-}
-
 // clip truncates text from outside to n bytes.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// A Reason says why a scrape returned no page, or only part of one.
+type Reason string
+
+// The reasons.
+const (
+	ReasonConnect     Reason = "connect"      // no connection, or it broke before the end of the page
+	ReasonTimeout     Reason = "timeout"      // the context's deadline
+	ReasonHTTP        Reason = "http"         // a status other than 200, or a redirect that is not followed
+	ReasonContentType Reason = "content_type" // the body is no metrics page, or does not match its content type
+	ReasonTooLarge    Reason = "too_large"    // over a limit on bytes, samples or labels
+	ReasonParse       Reason = "parse"        // a syntax error on the page
+	ReasonUnknown     Reason = "unknown"      // a whole page, but of an engine that the vocabulary does not have
+)
+
+// reasons lists all reasons in the order in which a scrape meets them.
+var reasons = [...]Reason{ReasonConnect, ReasonTimeout, ReasonHTTP, ReasonContentType, ReasonTooLarge, ReasonParse, ReasonUnknown}
+
+// An Error is the failure of a scrape. It quotes and truncates text from outside.
+type Error struct {
+	Reason Reason
+	Err    error
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func errorOf(reason Reason, format string, args ...any) error {
+	return &Error{Reason: reason, Err: fmt.Errorf(format, args...)}
 }

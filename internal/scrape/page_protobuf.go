@@ -25,17 +25,17 @@ const (
 func (r *reader) protobuf(body []byte) error {
 	for n, rest := 1, body; len(rest) > 0; n++ {
 		if n > maxSamples {
-			return fault(ReasonTooLarge, "want a page of at most %d families, got more", maxSamples)
+			return errorOf(ReasonTooLarge, "want a page of at most %d families, got more", maxSamples)
 		}
 		size, width := binary.Uvarint(rest)
 		if width < 0 {
-			return fault(ReasonParse, "family %d: want its length, got %q", n, rest[:min(len(rest), binary.MaxVarintLen64)])
+			return errorOf(ReasonParse, "family %d: want its length, got %q", n, rest[:min(len(rest), binary.MaxVarintLen64)])
 		}
 		if width == 0 {
-			return fault(ReasonParse, "family %d: the page ends in its length, got %q", n, rest)
+			return errorOf(ReasonParse, "family %d: the page ends in its length, got %q", n, rest)
 		}
 		if size > uint64(len(rest)-width) {
-			return fault(ReasonParse, "family %d: the page ends in it: want %d bytes, got %d", n, size, len(rest)-width)
+			return errorOf(ReasonParse, "family %d: the page ends in it: want %d bytes, got %d", n, size, len(rest)-width)
 		}
 		message := rest[width : width+int(size)]
 		rest = rest[width+int(size):]
@@ -44,9 +44,17 @@ func (r *reader) protobuf(body []byte) error {
 				return err
 			}
 			name := nameIn(message)
-			r.drop(familyOf(name))
-			return fault(ReasonParse, "family %d, %q: %s", n, clip(name, 80), clip(err.Error(), 200))
+			if r.page.Bad++; r.page.first == nil {
+				r.page.first = errorOf(ReasonParse, "family %d, %q: %s", n, clip(name, 80), clip(err.Error(), 200))
+			}
+			if name == "" { // it may be any
+				return r.page.first
+			}
+			r.damage(familyOf(name))
 		}
+	}
+	if r.page.Total == 0 { // nothing on it is a metric
+		return r.page.first
 	}
 	return nil
 }
@@ -60,7 +68,7 @@ func (r *reader) family(message []byte) error {
 	frame := append(binary.AppendUvarint(nil, uint64(len(message))), message...)
 	p := textparse.NewProtobufParser(frame, false, true, false, false, labels.NewSymbolTable())
 	for {
-		entry, native, err := next(p)
+		entry, native, err := nextEntry(p)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -87,9 +95,9 @@ func (r *reader) family(message []byte) error {
 // impossible marks an inconsistent native histogram. No valid histogram has this schema.
 var impossible = &histogram.FloatHistogram{Schema: math.MaxInt32}
 
-// next returns the parser's next entry. It validates native histograms, because the parser of v0.315.0 checks spans
+// nextEntry returns the parser's next entry. It validates native histograms, because the parser of v0.315.0 checks spans
 // against buckets only in the first histogram of a family. It turns a panic of the parser into an error.
-func next(p textparse.Parser) (entry textparse.Entry, native *histogram.FloatHistogram, err error) {
+func nextEntry(p textparse.Parser) (entry textparse.Entry, native *histogram.FloatHistogram, err error) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("the parser cannot read it: %v", broken)
@@ -128,15 +136,13 @@ func (r *reader) bounded(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	if r.page.Total+metrics > maxSamples {
-		return nil, fault(ReasonTooLarge, "want a page of at most %d samples, got more", maxSamples)
+		return nil, errorOf(ReasonTooLarge, "want a page of at most %d samples, got more", maxSamples)
 	}
 	if large == 0 {
 		return message, nil
 	}
 	r.page.Total += large
-	if name := nameIn(message); r.wants([]byte(name)) || r.wants([]byte(name+"_bucket")) || r.wants([]byte(name+"_count")) || r.wants([]byte(name+"_sum")) {
-		r.page.Skipped += large
-	}
+	r.drops(nameIn(message), large)
 	lean := make([]byte, 0, len(message))
 	err = fields(message, func(number uint64, data, whole []byte) {
 		if number != familyMetric || !isLarge(data) {

@@ -21,6 +21,11 @@ type reader struct {
 
 	lastName string // the last argument of wants: samples of one name are adjacent
 	lastWant bool
+
+	last  string   // family of the latest line of text that could be read
+	doubt *doubted // the line before this one, of a family that is not known for sure
+	lines int      // of text that cannot be read
+	ended bool     // OpenMetrics' # EOF was there
 }
 
 // wants reports whether samples with this name are kept. It does not keep name itself.
@@ -36,7 +41,7 @@ func (r *reader) wants(name []byte) bool {
 func (r *reader) count() error {
 	r.page.Total++
 	if r.page.Total > maxSamples {
-		return fault(ReasonTooLarge, "want a page of at most %d samples, got more", maxSamples)
+		return errorOf(ReasonTooLarge, "want a page of at most %d samples, got more", maxSamples)
 	}
 	return nil
 }
@@ -48,14 +53,14 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 		size += 8 * uint64(len(native.PositiveBuckets)+len(native.NegativeBuckets))
 	}
 	if r.labelBytes += size; r.labelBytes > maxLabelBytes {
-		return fault(ReasonTooLarge, "want a page with at most %d bytes of labels, got more", maxLabelBytes)
+		return errorOf(ReasonTooLarge, "want a page with at most %d bytes of labels, got more", maxLabelBytes)
 	}
 	name := lset.Get(model.MetricNameLabel)
 	if !r.wants([]byte(name)) {
 		return nil
 	}
 	if hostile(lset) || native != nil && native.Validate() != nil {
-		r.page.Skipped++
+		r.drops(name, 1)
 		return nil
 	}
 	if name == processStart {
@@ -72,7 +77,7 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 		return nil
 	}
 	if r.kept++; r.kept > maxKept {
-		return fault(ReasonTooLarge, "want a page with at most %d samples that are of use, got more; the last is %q", maxKept, clip(name, 80))
+		return errorOf(ReasonTooLarge, "want a page with at most %d samples that are of use, got more; the last is %q", maxKept, clip(name, 80))
 	}
 	list, ok := r.page.Samples[name]
 	if !ok {
@@ -125,15 +130,33 @@ func hostile(lset labels.Labels) bool {
 	return long || twice || n > maxLabels+1 // the name is a label too
 }
 
-// drop removes a family from the page.
-func (r *reader) drop(family string) {
-	for name, list := range r.page.Samples {
-		if familyOf(name) == family {
+// drops counts samples that are over the bounds, or no valid histograms.
+func (r *reader) drops(name string, n int) {
+	if r.page.Bad += n; r.page.first == nil {
+		r.page.first = errorOf(ReasonParse, "a sample of %q is over the bounds, or no valid histogram", clip(name, 80))
+	}
+	r.damage(familyOf(name))
+}
+
+// damage says that a line or a metric of a family could not be read.
+func (r *reader) damage(family string) {
+	if family == "" {
+		return
+	}
+	if r.page.damaged == nil {
+		r.page.damaged = map[string]bool{}
+	}
+	r.page.damaged[family] = true
+}
+
+// dropDamaged removes the families with a line or a metric that could not be read: part of a histogram or of a sum would be wrong.
+func (r *reader) dropDamaged() {
+	for name := range r.page.Samples {
+		if r.page.damaged[familyOf(name)] {
 			delete(r.page.Samples, name)
-			r.kept -= len(list)
 		}
 	}
-	if family == familyOf(processStart) {
+	if r.page.damaged[familyOf(processStart)] {
 		r.page.Start = time.Time{}
 	}
 }

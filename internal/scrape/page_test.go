@@ -89,16 +89,20 @@ func TestParse(t *testing.T) {
 		{"a quoted name", text004, "# TYPE a gauge\n{\"a.b\",c=\"d\"} 1\n", []string{`a.b{c="d"} 1`}, 1, ""},
 		{"escapes", text004, `a{b="x\\y\"z\nw"} 1` + "\n", []string{`a{b="x\\y\"z\nw"} 1`}, 1, ""},
 
-		{"a bad line", text004, histogram + "a 1\nb 2\nc{ 3\nd 4\n", with("a{} 1", "b{} 2"), 6, `line 8: expected label name, got "3" ("INVALID"), got "c{ 3"`},
-		{"a bad line in CRLF", text004, "a 1\r\n\r\n# x\r\nb x\r\n", []string{"a{} 1"}, 1, `line 4: strconv.ParseFloat: parsing "x": invalid syntax, got "b x"`},
-		{"a bad line in a family", text004, "a 1\n" + histogram + "h_bucket{le=} 1\nb 1\n", []string{"a{} 1"}, 5, `line 7: expected label value, got "}" ("INVALID"), got "h_bucket{le=} 1"`},
-		{"a bad line of nobody", text004, "a 1\n" + histogram + "?!\n", []string{"a{} 1"}, 5, `line 7: expected a valid start token, got "?" ("INVALID"), got "?!"`},
-		{"half a name", text004, "a 1\n" + histogram + "h_buck\nb 1\n", []string{"a{} 1"}, 5, `line 7: expected value after metric, got "\n" ("INVALID"), got "h_buck"`},
-		{"a bad type", text004, "a 1\n# TYPE b foo\nb 1\n", []string{"a{} 1"}, 1, `line 2: invalid metric type "foo", got "# TYPE b foo"`},
-		{"a long bad line", text004, "a{b=\"" + strings.Repeat("é", 100) + "\"} x\n", nil, 0, `line 1: strconv.ParseFloat: parsing "x": invalid syntax, got "a{b=\"` + strings.Repeat("é", 37) + `…"`},
-		{"open quotes", text004, "a 1\nb{c=\"d} 1\ne 2\nf{g=\"\"} 1\n", []string{"a{} 1"}, 1, `line 2: want the quotes closed, got "b{c=\"d} 1"`},
-		{"a byte 0", text004, "a 1\n\x00\nb 2\n", nil, 1, `line 2: want text, not a byte 0, got "\x00"`},
-		{"not UTF-8", text004, "a 1\nb{c=\"\xff\"} 1\n", []string{"a{} 1"}, 1, `line 2: invalid UTF-8 label value: "\"\xff\"", got "b{c=\"\xff\"} 1"`},
+		{"a bad line", text004, histogram + "a 1\nb 2\nc{ 3\nd 4\n", with("a{} 1", "b{} 2", "d{} 4"), 8, `bad: line 8: expected label name, got "3" ("INVALID"), got "c{ 3"`},
+		{"a bad line in CRLF", text004, "a 1\r\n\r\n# x\r\nb x\r\n", []string{"a{} 1"}, 2, `bad: line 4: strconv.ParseFloat: parsing "x": invalid syntax, got "b x"`},
+		{"a bad line in a family", text004, "a 1\n" + histogram + "h_bucket{le=} 1\nb 1\n", []string{"a{} 1", "b{} 1"}, 7, `bad: line 7: expected label value, got "}" ("INVALID"), got "h_bucket{le=} 1"`},
+		{"a bad line at the beginning of a family", text004, "a 1\nh_bucket{le=} 1\n" + histogram + "b 1\n", []string{"a{} 1", "b{} 1"}, 7, `bad: line 2: expected label value, got "}" ("INVALID"), got "h_bucket{le=} 1"`},
+		{"a bad line of nobody", text004, "a 1\n" + histogram + "?!\nb 1\nc 1\n", []string{"a{} 1", "c{} 1"}, 8, `bad: line 7: expected a valid start token, got "?" ("INVALID"), got "?!"`},
+		{"half a name", text004, "a 1\n" + histogram + "h_buck\nb 1\nc 1\n", []string{"a{} 1", "b{} 1", "c{} 1"}, 8, `bad: line 7: expected value after metric, got "\n" ("INVALID"), got "h_buck"`},
+		{"a bad type", text004, "a 1\n# TYPE b foo\nb 1\nc 1\n", []string{"a{} 1", "c{} 1"}, 3, `bad: line 2: invalid metric type "foo", got "# TYPE b foo"`},
+		{"many bad lines", text004, "a 1\nb x\nc 1\nd x\ne 1\n# EOF\n", []string{"a{} 1", "c{} 1", "e{} 1"}, 5, `bad: line 2: strconv.ParseFloat: parsing "x": invalid syntax, got "b x"`},
+		{"bad lines of OpenMetrics", openMetrics, "a 1\nb x\nc 1\nd{e=\"} x\n# TYPE e gauge\ne 1\n# EOF\n", []string{"a{} 1", "c{} 1", "e{} 1"}, 5, `bad: line 2: strconv.ParseFloat: parsing "x": invalid syntax, got "b x"`},
+		{"a long bad line", text004, "z 1\na{b=\"" + strings.Repeat("é", 100) + "\"} x\n", []string{"z{} 1"}, 2, `bad: line 2: strconv.ParseFloat: parsing "x": invalid syntax, got "a{b=\"` + strings.Repeat("é", 37) + `…"`},
+		{"only bad lines", text004, "a x\nb y\n", nil, 2, `line 1: strconv.ParseFloat: parsing "x": invalid syntax, got "a x"`},
+		{"open quotes", text004, "a 1\nb{c=\"d} 1\ne 2\nf{g=\"\"} 1\n", []string{"a{} 1", "e{} 2", `f{g=""} 1`}, 4, `bad: line 2: want the quotes closed, got "b{c=\"d} 1"`},
+		{"a byte 0", text004, "a 1\n\x00\nb 2\nc 3\n", []string{"c{} 3"}, 4, `bad: line 2: want text, not a byte 0, got "\x00"`},
+		{"not UTF-8", text004, "a 1\nb{c=\"\xff\"} 1\n", []string{"a{} 1"}, 2, `bad: line 2: invalid UTF-8 label value: "\"\xff\"", got "b{c=\"\xff\"} 1"`},
 
 		{"mid-line", text004, "a 1\nb 2\nc 345", []string{"a{} 1", "b{} 2"}, 2, `line 3: the page ends in mid-line, want a line end, got "c 345"`},
 		{"mid-line in a family", text004, "a 1\n" + histogram + "h_bucket{x=\"1\",le=\"1\"} 1", []string{"a{} 1"}, 5, `line 7: the page ends in mid-line, want a line end, got "h_bucket{x=\"1\",le=\"1\"} 1"`},
@@ -106,22 +110,26 @@ func TestParse(t *testing.T) {
 		{"mid-line in OpenMetrics", openMetrics, "a 1\nb 2\nc 3", []string{"a{} 1", "b{} 2"}, 2, `line 3: the page ends in mid-line, want a line end, got "c 3"`},
 		{"a lone mid-line", text004, "a 1", nil, 0, `line 1: the page ends in mid-line, want a line end, got "a 1"`},
 		{"no EOF", openMetrics, "a 1\n" + histogram, []string{"a{} 1"}, 5, `line 6: data does not end with # EOF, got "h_count 3"`},
-		{"mid-line after EOF", openMetrics, "a 1\n# EOF\nb", nil, 1, `line 3: the page ends in mid-line, want a line end, got "b"`},
-		{"more after EOF", openMetrics, "a 1\n# EOF\nb 2\n", nil, 1, `line 2: unexpected data after # EOF, got "# EOF"`},
+		{"mid-line after EOF", openMetrics, "a 1\n# EOF\nb", []string{"a{} 1"}, 1, `line 3: the page ends in mid-line, want a line end, got "b"`},
+		{"more after EOF", openMetrics, "a 1\n# EOF\nb 2\n", []string{"a{} 1"}, 2, `line 3: data does not end with # EOF, got "b 2"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, err := Parse([]byte(c.body), c.contentType, anyName)
-			if (err != nil || c.err != "") && (err == nil || err.Error() != c.err || reasonOf(t, err) != ReasonParse) {
-				t.Errorf("error: want %q, got %q", c.err, fmt.Sprint(err))
-			}
 			if p == nil {
 				t.Fatal("no page")
+			}
+			if bad, ok := strings.CutPrefix(c.err, "bad: "); ok {
+				if err != nil || string(p.First()) != bad || p.Bad == 0 && !strings.Contains(bad, "# ") {
+					t.Errorf("want the bad sample %q, got %d with %q, and %v", bad, p.Bad, p.First(), err)
+				}
+			} else if (err != nil || c.err != "") && (err == nil || err.Error() != c.err || reasonOf(t, err) != ReasonParse) {
+				t.Errorf("error: want %q, got %q", c.err, fmt.Sprint(err))
 			}
 			if diff := cmp.Diff(c.want, written(p)); diff != "" {
 				t.Errorf("samples, - want, + got:\n%s", diff)
 			}
-			if p.Total != c.total || p.Skipped != 0 {
-				t.Errorf("want %d samples and none skipped, got %d and %d", c.total, p.Total, p.Skipped)
+			if p.Total != c.total {
+				t.Errorf("want %d samples, got %d", c.total, p.Total)
 			}
 		})
 	}
@@ -168,8 +176,8 @@ func TestParseStart(t *testing.T) {
 		}
 	}
 	p, err := Parse([]byte("process_start_time_seconds 1.7e+09\nprocess_start_time_seconds x\n"), text004, anyName)
-	if err == nil || !p.Start.IsZero() {
-		t.Errorf("want an error and no start of a family with a bad line, got %v and %v", err, p.Start)
+	if err != nil || p.Bad != 1 || !p.Start.IsZero() {
+		t.Errorf("want no start of a family with a bad line, got %d bad ones, %v and %v", p.Bad, err, p.Start)
 	}
 }
 

@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -20,7 +21,7 @@ type badLine struct {
 }
 
 func (b badLine) err() error {
-	return fault(ReasonParse, "line %d: %s, got %q", b.n, b.why, clip(string(b.text[:min(len(b.text), 200)]), 80))
+	return errorOf(ReasonParse, "line %d: %s, got %q", b.n, b.why, clip(string(b.text[:min(len(b.text), 200)]), 80))
 }
 
 // textLines yields the non-blank lines of a page with their numbers, counted from 1. It trims blanks and carriage
@@ -38,76 +39,136 @@ func textLines(body []byte) iter.Seq2[badLine, bool] {
 	}
 }
 
-// tidy copies the lines for the parser. Each line is one entry of the parser, so that errors can be given a line
-// number, which the parser does not report. Lines over the bounds are left out. The copy ends before a line that has no
-// line end or an unclosed quote; tidy returns that line as stop.
-func (r *reader) tidy(body []byte, openMetrics bool) (clean []byte, stop badLine) {
-	clean = make([]byte, 0, len(body)+2) // room for the line end that the parser appends
-	for line, whole := range textLines(body) {
-		switch {
-		case !whole && (!openMetrics || string(line.text) != "# EOF"):
-			line.why = "the page ends in mid-line, want a line end"
-			return clean, line
-		case line.text[0] != '#' && endsInQuotes(line.text):
-			line.why = "want the quotes closed"
-			return clean, line
-		case len(line.text) <= maxLineBytes:
-			clean = append(append(clean, line.text...), '\n')
-		case line.text[0] != '#':
-			r.page.Total++ // the next call of count checks the bound
-			if name, _ := nameOn(line.text); name == "" || r.wants([]byte(name)) {
-				r.page.Skipped++
-			}
-		}
-	}
-	return clean, badLine{}
+// A tidied is the lines of a page as the parser gets them. Each line is one entry of the parser, so that errors can be given a line number, which the
+// parser does not report.
+type tidied struct {
+	text  []byte
+	lines []badLine // with the reason why a line is not for the parser, which has a comment in its place; "": it is
+	cut   bool      // the page ends in its last line, which is not among the others
+	last  badLine
 }
 
-// text reads a page in one of the text formats.
+// tidy copies the lines for the parser.
+func tidy(body []byte, openMetrics bool) tidied {
+	clean := tidied{text: make([]byte, 0, len(body)+2)} // room for the line end that the parser appends
+	for line, whole := range textLines(body) {
+		if !whole && (!openMetrics || string(line.text) != "# EOF") {
+			line.why = "the page ends in mid-line, want a line end"
+			clean.cut, clean.last = true, line
+			break
+		}
+		text := line.text
+		switch {
+		case len(text) > maxLineBytes && text[0] == '#':
+			text = []byte("#")
+			if name := nameOn(line.text); name != "" { // the help of a family may be long
+				text = []byte("# HELP " + name + " -")
+			}
+		case len(text) > maxLineBytes:
+			line.why = fmt.Sprintf("want a line of at most %d bytes", maxLineBytes)
+		case text[0] != '#' && endsInQuotes(text):
+			line.why = "want the quotes closed"
+		}
+		if line.why != "" {
+			text = []byte("#")
+		}
+		clean.lines = append(clean.lines, line)
+		clean.text = append(append(clean.text, text...), '\n')
+	}
+	return clean
+}
+
+// maxBad bounds the lines that cannot be read. A page with more is another thing.
+const maxBad = 1000
+
+// text reads a page in one of the text formats. It reads on behind a line that cannot be read.
 func (r *reader) text(body []byte, openMetrics bool) error {
-	clean, stop := r.tidy(body, openMetrics)
-	lines := bytes.Count(clean, []byte("\n"))
+	page := tidy(body, openMetrics)
+	at, rest := 0, page.text
+	for {
+		n, err := r.entries(page.lines[at:], rest, openMetrics)
+		if fault, ok := errors.AsType[*Error](err); ok {
+			return fault
+		}
+		at += n
+		if err == nil || at >= len(page.lines) { // all lines have been read
+			break
+		}
+		bad := page.lines[at]
+		bad.why = parserSays(err)
+		if err := r.bad(bad); err != nil {
+			return err
+		}
+		for range n + 1 {
+			rest = rest[bytes.IndexByte(rest, '\n')+1:]
+		}
+		at++
+	}
+	r.undoubt()
+	switch {
+	case page.cut:
+		r.damageAt(page.last)
+		r.undoubt()
+		return page.last.err()
+	case openMetrics && !r.ended:
+		if len(page.lines) == 0 {
+			return errorOf(ReasonParse, "line 1: data does not end with # EOF")
+		}
+		last := page.lines[len(page.lines)-1]
+		last.why = "data does not end with # EOF"
+		r.damageAt(last)
+		r.undoubt()
+		return last.err()
+	case r.page.Total == r.page.Bad && r.page.Bad > 0: // nothing on it is a metric
+		return r.page.first
+	}
+	return nil
+}
+
+// entries reads lines until one that cannot be read. It returns how many it has read, and why it cannot read the next one; nil: there is none.
+func (r *reader) entries(lines []badLine, text []byte, openMetrics bool) (n int, err error) {
 	var p textparse.Parser
 	if openMetrics {
-		p = textparse.NewOpenMetricsParser(clean, labels.NewSymbolTable())
+		p = textparse.NewOpenMetricsParser(text, labels.NewSymbolTable())
 	} else {
-		p = textparse.NewPromParser(clean, labels.NewSymbolTable(), false)
+		p = textparse.NewPromParser(text, labels.NewSymbolTable(), false)
 	}
-	last := "" // the family of the latest line
-	for entries := 0; ; entries++ {
-		entry, _, err := next(p)
-		end := errors.Is(err, io.EOF)
-		all := entries == lines || openMetrics && end && entries == lines-1 // # EOF is a line but no entry
-		switch {
-		case err == nil:
-		case all && stop.n != 0:
-			r.dropAt(stop, last)
-			return stop.err()
-		case all && end:
-			return nil
-		default:
-			bad := lineOf(body, entries)
-			bad.why = parserSays(err)
-			r.dropAt(bad, last)
-			return bad.err()
+	for ; n < len(lines); n++ {
+		if lines[n].why != "" && openMetrics { // its comments are errors
+			return n, errors.New(lines[n].why)
+		}
+		entry, _, err := nextEntry(p)
+		if err != nil {
+			if openMetrics && errors.Is(err, io.EOF) && string(lines[n].text) == "# EOF" {
+				r.ended = n == len(lines)-1
+				return n + 1, nil
+			}
+			return n, err
+		}
+		if lines[n].why != "" {
+			if err := r.bad(lines[n]); err != nil {
+				return n, err
+			}
+			continue
 		}
 		switch entry {
 		case textparse.EntryHelp:
 			name, _ := p.Help()
-			last = familyOf(string(name))
+			r.follow(familyOf(string(name)), true)
 		case textparse.EntryType:
 			name, _ := p.Type()
-			last = familyOf(string(name))
+			r.follow(familyOf(string(name)), true)
 		case textparse.EntrySeries:
-			if err := r.series(p, &last); err != nil {
-				return err
+			if err := r.series(p); err != nil {
+				return n, err
 			}
 		}
 	}
+	return n, nil
 }
 
-// series counts the parser's current sample, keeps it if it is wanted, and sets last to its family.
-func (r *reader) series(p textparse.Parser, last *string) error {
+// series counts the parser's current sample, and keeps it if it is wanted.
+func (r *reader) series(p textparse.Parser) error {
 	if err := r.count(); err != nil {
 		return err
 	}
@@ -117,55 +178,99 @@ func (r *reader) series(p textparse.Parser, last *string) error {
 		name = []byte(labelsOf(p).Get(model.MetricNameLabel))
 	}
 	wanted := r.wants(name)
-	if *last = familyOf(r.lastName); !wanted {
+	r.follow(familyOf(r.lastName), false)
+	if !wanted {
 		return nil
 	}
 	return r.add(labelsOf(p), value, nil)
 }
 
-// dropAt removes the family of a bad line. If the name on the line may be incomplete, the line may belong to the
-// previous family, which is removed too.
-func (r *reader) dropAt(bad badLine, last string) {
-	name, whole := nameOn(bad.text)
-	r.drop(familyOf(name))
-	if !whole {
-		r.drop(last)
+// A doubted line cannot be read, and the name on it need not be whole. It may belong to the family before it or behind it.
+type doubted struct {
+	name    string // on the line
+	last    string // family before it
+	comment bool   // it is a HELP or TYPE line, and so belongs to the family behind it
+}
+
+// mayBeOf reports whether the line may belong to a family: the name on it may be the beginning of one of its names.
+func (d *doubted) mayBeOf(family string) bool {
+	plain := func(name string) string { return strings.ReplaceAll(name, ":", "_") } // Python's client has a colon in OpenMetrics' comments alone
+	name, family := plain(d.name), plain(family)
+	return strings.HasPrefix(family, name) || family != "" && strings.HasPrefix(name, family)
+}
+
+// follow says that a line of a family has been read, and decides to which family a doubted line before it belongs.
+func (r *reader) follow(family string, comment bool) {
+	if d := r.doubt; d != nil {
+		r.doubt = nil
+		if !d.comment && d.mayBeOf(d.last) {
+			r.damage(d.last)
+		}
+		if (d.comment || !comment) && d.mayBeOf(family) {
+			r.damage(family)
+		}
+	}
+	r.last = family
+}
+
+// bad counts a line that cannot be read.
+func (r *reader) bad(line badLine) error {
+	if r.page.first == nil {
+		r.page.first = line.err()
+	}
+	if line.text[0] != '#' {
+		if err := r.count(); err != nil {
+			return err
+		}
+		r.page.Bad++
+	}
+	r.damageAt(line)
+	if r.lines++; r.lines > maxBad {
+		return errorOf(ReasonParse, "want a page with at most %d lines that cannot be read, got more; the first is %w", maxBad, r.page.first)
+	}
+	return nil
+}
+
+// damageAt leaves the family of a bad line out, and those that it may belong to.
+func (r *reader) damageAt(bad badLine) {
+	name := nameOn(bad.text)
+	r.wants([]byte(name)) // this name alone may tell the engine
+	r.damage(familyOf(name))
+	r.undoubt() // there are two such lines, one behind the other
+	r.doubt = &doubted{name, r.last, bad.text[0] == '#'}
+}
+
+// undoubt ends the page, or its part, behind a doubted line.
+func (r *reader) undoubt() {
+	if d := r.doubt; d != nil && d.mayBeOf(d.last) {
+		r.damage(d.last)
 	}
 }
 
-// lineOf returns the line after the first entries lines, or the last line if there are no more. It does not count lines
-// over the bounds.
-func lineOf(body []byte, entries int) badLine {
-	at := badLine{n: 1}
-	for line := range textLines(body) {
-		if len(line.text) > maxLineBytes {
-			continue
-		}
-		at = line
-		if entries--; entries < 0 {
-			break
-		}
-	}
-	return at
-}
-
-// nameOn returns the name on a line, and whether it is complete: a brace or a blank follows it.
-func nameOn(line []byte) (name string, whole bool) {
+// nameOn returns the name on a line; "": there is none. It may be the beginning of one.
+func nameOn(line []byte) string {
 	s := string(line[:min(len(line), maxValueBytes)])
 	if rest, ok := strings.CutPrefix(s, "#"); ok {
 		words := strings.Fields(rest)
 		if len(words) < 2 || words[0] != "HELP" && words[0] != "TYPE" && words[0] != "UNIT" {
-			return "", false
+			return ""
 		}
-		return words[1], len(words) > 2
+		return words[1]
+	}
+	if quoted, ok := strings.CutPrefix(s, `{"`); ok {
+		name, _, _ := strings.Cut(quoted, `"`)
+		return name
 	}
 	end := strings.IndexFunc(s, func(c rune) bool {
 		return c != '_' && c != ':' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 	})
-	if end < 0 {
-		return s, false
+	switch {
+	case s == "", s[0] >= '0' && s[0] <= '9', end >= 0 && strings.IndexByte("{ \t", s[end]) < 0: // the line begins within another one, or its name is garbled
+		return ""
+	case end < 0:
+		return s
 	}
-	return s[:end], end > 0 && strings.IndexByte("{ \t", s[end]) >= 0
+	return s[:end]
 }
 
 // endsInQuotes reports whether a quoted value is not closed on its line. The formats escape a line end as \n, but the

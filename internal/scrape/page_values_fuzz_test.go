@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
@@ -40,7 +41,7 @@ func FuzzRead(f *testing.F) {
 		registry := prometheus.NewRegistry()
 		c := NewCollector(registry)
 		a := address{"t", "r"}
-		c.use(a, nil, 0).put(state{scraped: true, metrics: a.metrics(r)})
+		c.use(a, nil, 0).state = state{scraped: true, series: a.series(new(places).show(r, time.Now(), nil))}
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

@@ -143,7 +143,7 @@ func TestCheckedRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := read(p, []Row{r}); len(got.Figures) == 0 {
+		if got, _ := readRows(p, []Row{r}); len(got.Figures) == 0 {
 			t.Errorf("%s: %s has no sample that the row takes", r.Family, r.checked)
 		}
 		checked[r.Engine]++
@@ -175,7 +175,7 @@ func TestProvenRowsAreMarked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, _ := read(p, []Row{r}); len(got.Figures) > 0 {
+			if got, _ := readRows(p, []Row{r}); len(got.Figures) > 0 {
 				t.Errorf("%s of %s: want it marked as checked by %s", r.Family, r.Quantity, name)
 				break
 			}

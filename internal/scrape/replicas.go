@@ -8,7 +8,43 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"sync"
+	"time"
 )
+
+// Run scrapes until ctx is cancelled.
+func (t *Target) Run(ctx context.Context) error {
+	t.Show()
+	var running sync.WaitGroup
+	defer running.Wait()
+	start := func(ctx context.Context, e *endpoint) {
+		running.Go(func() {
+			defer t.c.release(e.address())
+			e.run(ctx)
+		})
+	}
+	if t.o.Replicas == "" {
+		start(ctx, t.endpoints[0])
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ends := map[string]context.CancelFunc{}
+	defer func() {
+		for _, end := range ends {
+			end()
+		}
+	}()
+	ticker := time.NewTicker(resolveEvery)
+	defer ticker.Stop()
+	for {
+		t.follow(ctx, ends, start)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
 
 // follow resolves the replicas' addresses, starts new endpoints and stops those that are gone. If the name does not
 // resolve, nothing changes: the DNS server failed, not the engines.
@@ -23,7 +59,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 	}
 	log := t.o.Log.With("target", t.o.Target, "name", t.o.Replicas)
 	kept := []*endpoint{}
-	for _, e := range t.each() {
+	for _, e := range t.endpoints { // only this goroutine replaces them
 		if slices.Contains(addresses, e.replica) {
 			kept = append(kept, e)
 			continue
@@ -104,10 +140,4 @@ func (t *Target) resolve(ctx context.Context) ([]string, error) {
 		addresses = addresses[:maxReplicas]
 	}
 	return addresses, err
-}
-
-func (t *Target) each() []*endpoint {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.endpoints)
 }

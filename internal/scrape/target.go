@@ -10,21 +10,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/limits"
+	"replayd/internal/secret"
 )
 
 // Limits of a target.
 const (
-	// MissedLimit is the number of consecutive failed scrapes after which an engine's figures are neither exported nor
-	// used.
-	MissedLimit = 3
-
-	// SettledPages is the number of whole pages of one engine after which a figure that none of them has counts as
-	// unavailable.
-	SettledPages = 3
-
 	maxReplicas  = 64
-	maxTimeout   = 10 * time.Second
 	resolveEvery = 30 * time.Second
 )
 
@@ -40,6 +35,7 @@ type TargetOptions struct {
 	Hostname string // host name of this machine
 
 	UserAgent string
+	Hidden    func() secret.Set // as FetchOptions has it
 	Log       *slog.Logger
 	Dial      Dialer                                                       // nil: net.Dialer
 	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system resolver
@@ -66,7 +62,7 @@ func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
 		return nil, err
 	}
 	t := &Target{c: c, o: o, vocabulary: v, lost: ErrNotScraped}
-	if t.urls, err = pages(o.URL, o.Page); err != nil {
+	if t.urls, err = pageURLs(o.URL, o.Page); err != nil {
 		return nil, err
 	}
 	replica, at := "", "127.0.0.1:1" // with replicas: only checks that the files for TLS and credentials exist
@@ -105,9 +101,9 @@ func replicaOf(host, machine string) string {
 	}
 }
 
-// pages returns the URLs at which an engine's page may be. TensorRT-LLM's path is first: its /metrics is another page,
+// pageURLs returns the URLs at which an engine's page may be. TensorRT-LLM's path is first: its /metrics is another page,
 // and reading that page empties it.
-func pages(target, page string) ([]string, error) {
+func pageURLs(target, page string) ([]string, error) {
 	if page != "" {
 		return []string{page}, nil
 	}
@@ -129,11 +125,11 @@ func pages(target, page string) ([]string, error) {
 // and each scrape opens a new connection, because a kept connection would always reach the same engine behind a virtual
 // IP.
 func (t *Target) endpoint(replica, address string) (*endpoint, error) {
-	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent, Dial: t.o.Dial})
+	f, err := NewFetcher(FetchOptions{HTTP: t.o.HTTP, Address: address, Reconnect: address == "", UserAgent: t.o.UserAgent, Dial: t.o.Dial, Hidden: t.o.Hidden})
 	if err != nil {
 		return nil, err
 	}
-	return &endpoint{target: t, replica: cut(replica), fetcher: f}, nil
+	return newEndpoint(t, string(secret.Set(nil).Text(replica, maxLabel)), f), nil
 }
 
 // Show exports the target's engines. Run exports them as well, and removes them when it returns.
@@ -151,40 +147,6 @@ func (t *Target) show(e *endpoint) {
 	}
 }
 
-// Run scrapes until ctx is cancelled.
-func (t *Target) Run(ctx context.Context) error {
-	t.Show()
-	var running sync.WaitGroup
-	defer running.Wait()
-	start := func(ctx context.Context, e *endpoint) {
-		running.Go(func() {
-			defer t.c.release(e.address())
-			e.run(ctx)
-		})
-	}
-	if t.o.Replicas == "" {
-		start(ctx, t.endpoints[0])
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	ends := map[string]context.CancelFunc{}
-	defer func() {
-		for _, end := range ends {
-			end()
-		}
-	}()
-	ticker := time.NewTicker(resolveEvery)
-	defer ticker.Stop()
-	for {
-		t.follow(ctx, ends, start)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
 // Restarts returns the number of restarts of the engines behind the target, as their pages tell.
 func (t *Target) Restarts() (n int64) {
 	t.mu.Lock()
@@ -197,54 +159,74 @@ func (t *Target) Restarts() (n int64) {
 	return n
 }
 
-// A Load is the load of the engines behind a target. A figure that their pages do not have is NaN.
-type Load struct {
-	Waiting      float64 // requests in the queues of all engines
-	KVCacheUsage float64 // KV-cache usage of the fullest cache, 0 to 1
-
-	Engine string // name of the engine; "": the replicas' engines differ
-	Pages  int    // whole pages read from Engine, the minimum over the replicas; at most SettledPages
+// Generated returns the output tokens that the engines have generated since their first pages, over restarts. known is false where a page does not count
+// them.
+func (t *Target) Generated() (tokens float64, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known = len(t.endpoints) > 0
+	for _, e := range t.endpoints {
+		n, counts := 0.0, false
+		if e.engine != nil {
+			n, counts = e.engine.generated()
+		}
+		tokens, known = tokens+n, known && counts
+	}
+	return tokens, known
 }
 
 // Load returns the latest figures. It returns an error that names the engine if an engine cannot be scraped, because an
 // engine with unknown load must not be taken for idle. A replica that has just joined is included after its first
 // scrape. Load does not block and does not allocate.
-func (t *Target) Load() (Load, error) {
+func (t *Target) Load() (limits.Load, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.missing != nil:
-		return unknown, t.missing
+		return limits.Unknown(), t.missing
 	case len(t.endpoints) == 0:
-		return unknown, t.lost
+		return limits.Unknown(), t.lost
 	}
-	sum, seen, all := unknown, false, true
+	sum, seen, all := limits.Unknown(), false, true
 	for _, e := range t.endpoints {
 		if e.engine == nil {
-			return unknown, ErrNotScraped
+			return limits.Unknown(), ErrNotScraped
 		}
 		one, known, err := e.engine.load(t.o.Interval)
 		switch {
-		case !known && e.looked.Load():
-			return unknown, err
+		case !known && e.hasLooked():
+			return one, err
 		case !known:
 			all = false
 		case err != nil:
-			return unknown, err
+			return limits.Unknown(), err
 		case !seen:
 			sum, seen = one, true
 		default:
-			sum.Waiting += one.Waiting
-			sum.KVCacheUsage = max(sum.KVCacheUsage, one.KVCacheUsage) // NaN stays NaN
-			sum.Pages = min(sum.Pages, one.Pages)
-			if sum.Engine != one.Engine {
-				sum.Engine = ""
-			}
+			sum.Add(one)
 		}
 	}
 	t.complete = t.complete || all
 	if !seen || !t.complete { // a replica that was never scraped must not be taken for idle
-		return unknown, ErrNotScraped
+		return limits.Unknown(), ErrNotScraped
 	}
 	return sum, nil
+}
+
+// Look scrapes one engine once and returns its load. The scrape takes at most three quarters of o.Interval. o.Replicas
+// is ignored.
+func Look(ctx context.Context, o TargetOptions) (limits.Load, error) {
+	o.Replicas = ""
+	t, err := NewCollector(prometheus.NewRegistry()).NewTarget(o)
+	if err != nil {
+		return limits.Unknown(), err
+	}
+	t.Show()
+	e := t.endpoints[0]
+	defer e.fetcher.Close()
+	e.scrape(ctx)
+	if err := context.Cause(ctx); err != nil {
+		return limits.Unknown(), err
+	}
+	return t.Load()
 }

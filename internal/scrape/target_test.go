@@ -3,9 +3,12 @@ package scrape
 import (
 	"errors"
 	"math"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +56,37 @@ func TestEngineIsLost(t *testing.T) {
 		f.want(t, slices.Clone(figures))
 		if n := strings.Count(f.log.String(), "cannot be scraped"); n != 1 {
 			t.Errorf("want one line about the loss, got %d:\n%s", n, f.log.String())
+		}
+	})
+}
+
+// A scrape that replayd cannot make for want of a descriptor says nothing about the engine: it stays up and has no error. Figures that were
+// not read anew disappear all the same.
+func TestOwnShortageIsNotTheEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := newFixture(), &server{}
+		e.say(`vllm:num_requests_waiting{engine="0"} 3`)
+		target := f.target(t, e, TargetOptions{})
+		while(t, target, func() {
+			pass(time.Second)
+			e.mu.Lock()
+			e.fails = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
+			e.mu.Unlock()
+			pass(9 * time.Second)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			pass(15 * time.Second)
+			f.want(t, []string{"up", "requests_waiting", "restarts_total"}, `restarts_total{replica="engine:8000",target="vllm"} 0`, `up{replica="engine:8000",target="vllm"} 1`)
+			if l, err := target.Load(); err == nil || !l.Unread {
+				t.Errorf("want no load after it was not read for so long, by replayd's own fault, got %+v, %v", l, err)
+			}
+			e.mu.Lock()
+			e.fails = nil
+			e.mu.Unlock()
+			pass(5 * time.Second)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+		})
+		if n := strings.Count(f.log.String(), "replayd itself lacks a resource"); n != 1 || strings.Contains(f.log.String(), "cannot be scraped") {
+			t.Errorf("want one line about the shortage, got %d:\n%s", n, f.log.String())
 		}
 	})
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/internal/limits"
 )
 
 // Behind a virtual IP each connection may reach another engine. This is detected and logged.
@@ -44,25 +46,36 @@ func TestVirtualAddress(t *testing.T) {
 	}
 }
 
-// A partial page is exported, but the guard uses the latest whole page, and none after three scrapes without one.
-func TestHalfAPageIsNoLoad(t *testing.T) {
+// A line that cannot be read costs its family: a sum without one of its parts is no load. The rest of the page is exported, and the line is counted and told once.
+func TestABadLineIsNoLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, e := newFixture(), &server{}
 		e.say(`vllm:num_requests_waiting{engine="0"} 7`)
 		target := f.target(t, e, TargetOptions{})
 		while(t, target, func() {
-			e.say(`vllm:num_requests_running{engine="0"} 1`, `vllm:num_requests_waiting{engine="0"} 0`, `vllm:num_requests_waiting{engine="1"} forty`)
-			for i := range 3 {
+			for range limits.SettledPages {
 				pass(5 * time.Second)
-				l, err := target.Load()
-				if i < 2 && (err != nil || l.Waiting != 7) {
-					t.Errorf("after %d: want the load of the last whole page, got %+v, %v", i+1, l, err)
-				}
-				if i == 2 && (err == nil || !strings.Contains(err.Error(), "engine engine:8000: ")) {
-					t.Errorf("want to be blind after three, and told of whom, got %+v, %v", l, err)
+			}
+			if l, err := target.Load(); err != nil || l.Waiting != 7 {
+				t.Errorf("before: got %+v, %v", l, err)
+			}
+			e.say(`vllm:num_requests_running{engine="0"} 1`, `vllm:num_requests_waiting{engine="0"} 0`, `vllm:num_requests_waiting{engine="1"} forty`)
+			for i := range 4 {
+				pass(5 * time.Second)
+				if l, err := target.Load(); err != nil || !math.IsNaN(l.Waiting) || l.Pages >= limits.SettledPages {
+					t.Errorf("after %d: want an unknown load that is not unsupported, got %+v, %v", i+1, l, err)
 				}
 			}
-			f.want(t, []string{"requests_running", "requests_waiting", "up"}, `requests_running{rank="0",replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 0`)
+			f.want(t, []string{"requests_running", "requests_waiting", "up", "bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 4`,
+				`requests_running{rank="0",replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 1`)
+			if n := strings.Count(f.log.String(), "cannot be read"); n != 1 || !strings.Contains(f.log.String(), `line 3: strconv.ParseFloat: parsing \"forty\"`) {
+				t.Errorf("want the line told once, got %d times in\n%s", n, f.log.String())
+			}
+			e.say(`vllm:num_requests_waiting{engine="0"} 0`, `vllm:num_requests_waiting{engine="1"} 40`)
+			pass(5 * time.Second)
+			if l, err := target.Load(); err != nil || l.Waiting != 40 {
+				t.Errorf("again: got %+v, %v", l, err)
+			}
 		})
 	})
 }
@@ -115,7 +128,7 @@ func TestPagesOfALoad(t *testing.T) {
 func TestOldLoad(t *testing.T) {
 	e := &engine{}
 	s := state{}.after(address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
-	e.put(s)
+	e.state = s
 	if _, known, err := e.load(5 * time.Second); !known || err != nil {
 		t.Fatal(known, err)
 	}
@@ -123,7 +136,7 @@ func TestOldLoad(t *testing.T) {
 		t.Errorf("want an instant without a monotonic reading, got %v", s.whole)
 	}
 	s.whole = s.whole.Add(-21 * time.Second)
-	e.put(s)
+	e.state = s
 	if _, known, err := e.load(5 * time.Second); known || err == nil {
 		t.Error("want a load of 21 s ago, at an interval of 5 s, not believed")
 	}
@@ -140,7 +153,7 @@ func TestOldLoadOfANewTarget(t *testing.T) {
 	known := before.endpoints[0].engine
 	s := known.now()
 	s.whole = s.whole.Add(-50 * time.Second)
-	known.put(s)
+	known.state = s
 	now := f.target(t, e, TargetOptions{Interval: time.Second})
 	now.Show()
 	if _, err := now.Load(); !errors.Is(err, ErrNotScraped) {

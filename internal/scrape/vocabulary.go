@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/csv"
 	"errors"
@@ -12,76 +11,80 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"replayd/internal/fault"
 )
 
 // A Row maps one metric family of an engine to a quantity of the vocabulary. If several rows of an engine have the same
 // quantity, the first one found on the page counts.
 type Row struct {
-	Engine   string  // name of the engine; empty in a user's row: any engine
-	Family   string  // counters with or without _total
-	Kind     Kind    // type on the engine's page; empty: the type of the quantity
-	Quantity string  // a name of the vocabulary
-	Scale    float64 // value × Scale is in the quantity's unit; 0 stands for 1
-	Take     string  // "sum": the counter is the sum of a histogram; else empty
-	Select   string  // label=value: only these samples; label=*: only samples with the label
-	Prefer   string  // label=value: only these samples, if there are any
-	Merge    string  // how samples of one rank are merged: sum (or empty) or max
-	Rank     string  // label of the data-parallel rank; empty: no ranks
-	Less     string  // family whose value is subtracted; gauges only
-	Plus     string  // family whose value is added; counters only. If it is missing, there is no figure
+	Family   string  `koanf:"family"` // counters with or without _total
+	Quantity string  `koanf:"as"`     // a name of the vocabulary, such as requests_waiting
+	Engine   string  `koanf:"engine"` // name of the engine; empty in a user's row: any engine
+	Kind     Kind    `koanf:"type"`   // type on the engine's page; empty: the type of the quantity
+	Scale    float64 `koanf:"scale"`  // value × Scale is in the quantity's unit; 0 stands for 1
+	Take     string  `koanf:"take"`   // "sum": the counter is the sum of a histogram; else empty
+	Select   string  `koanf:"select"` // label=value: only these samples; label=*: only samples with the label
+	Prefer   string  `koanf:"prefer"` // label=value: only these samples, if there are any
+	Merge    string  `koanf:"merge"`  // how samples of one rank are merged: sum (or empty) or max
+	Rank     string  `koanf:"rank"`   // label of the data-parallel rank; empty: no ranks
+	Less     string  `koanf:"less"`   // family whose value is subtracted; gauges only
+	Plus     string  `koanf:"plus"`   // family whose value is added; counters only. If it is missing, there is no figure
 
 	checked string // the page in testdata that confirms the row
 }
 
 //go:embed engines.csv
-var enginesCSV []byte
-
-// columns of engines.csv.
-var columns = []string{"engine", "family", "type", "canonical", "scale", "take", "select", "prefer", "merge", "rank", "less", "plus", "checked", "notes"}
+var enginesCSV string
 
 // engines is the embedded table.
 var engines = sync.OnceValues(readEngines)
 
-func readEngines() ([]Row, error) {
-	r := csv.NewReader(bytes.NewReader(enginesCSV))
-	records, err := r.ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("engines.csv: %w", err)
-	}
-	if !slices.Equal(records[0], columns) {
-		return nil, fmt.Errorf("engines.csv: want the columns %q, got %q", columns, records[0])
-	}
-	rows := make([]Row, 0, len(records)-1)
-	for i, c := range records[1:] {
+func readEngines() (rows []Row, err error) {
+	const columns = "engine,family,type,canonical,scale,take,select,prefer,merge,rank,less,plus,checked,notes"
+	err = ReadTable("engines.csv", enginesCSV, columns, func(c []string) (err error) {
 		row := Row{
 			Engine: c[0], Family: c[1], Kind: Kind(c[2]), Quantity: c[3], Take: c[5],
 			Select: c[6], Prefer: c[7], Merge: c[8], Rank: c[9], Less: c[10], Plus: c[11], checked: c[12],
 		}
-		var scaleErr error
 		if c[4] != "" {
-			row.Scale, scaleErr = strconv.ParseFloat(c[4], 64)
-		}
-		if err := errors.Join(scaleErr, row.Check()); err != nil {
-			return nil, fmt.Errorf("engines.csv:%d: %w", i+2, err)
+			row.Scale, err = strconv.ParseFloat(c[4], 64)
 		}
 		if row.Engine == "" {
-			return nil, fmt.Errorf("engines.csv:%d: want an engine, got none", i+2)
+			err = errors.Join(err, errors.New("want an engine, got none"))
 		}
 		rows = append(rows, row)
-	}
-	return rows, nil
+		return errors.Join(err, row.Check().Err())
+	})
+	return rows, err
 }
 
-// families matches the names that the text format of OpenMetrics allows, up to 200 characters.
-var families = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
+// ReadTable calls add with each row of an embedded table, whose first line names the columns.
+func ReadTable(name, text, columns string, add func(row []string) error) error {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(rows) == 0 || strings.Join(rows[0], ",") != columns {
+		return fmt.Errorf("%s:1: want the columns %s", name, columns)
+	}
+	for i, row := range rows[1:] {
+		if err := add(row); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, i+2, err)
+		}
+	}
+	return nil
+}
+
+// familyNames matches the names that the text format of OpenMetrics allows, up to 200 characters.
+var familyNames = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
 
 // engineNames matches the names of engines, which are used as label values.
 var engineNames = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,63}$`)
 
-// Check returns all errors of a row, joined.
-func (r Row) Check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// Check returns the faults of a row. They have no keys: a row is short, and their texts name what is wrong in it.
+func (r Row) Check() (f fault.List) {
+	bad := func(format string, args ...any) { f.Add("", format, args...) }
 	q := quantity(r.Quantity)
 	switch {
 	case q == nil:
@@ -106,14 +109,13 @@ func (r Row) Check() error {
 	if r.Take != "" && r.Take != "sum" {
 		bad("want take: sum or nothing, got %q", r.Take)
 	}
-	if !families.MatchString(r.Family) {
+	if !familyNames.MatchString(r.Family) {
 		bad("want the name of a metric family, got %q", r.Family)
 	}
-	if r.Less != "" && !families.MatchString(r.Less) {
-		bad("less: want the name of a metric family, got %q", r.Less)
-	}
-	if r.Plus != "" && !families.MatchString(r.Plus) {
-		bad("plus: want the name of a metric family, got %q", r.Plus)
+	for _, o := range []struct{ key, family string }{{"less", r.Less}, {"plus", r.Plus}} {
+		if o.family != "" && !familyNames.MatchString(o.family) {
+			bad("%s: want the name of a metric family, got %q", o.key, o.family)
+		}
 	}
 	if !engineNames.MatchString(r.Engine) {
 		bad("want an engine's name of at most 63 of A-Z a-z 0-9 _ . -, got %q", r.Engine)
@@ -129,7 +131,7 @@ func (r Row) Check() error {
 	if r.Scale < 0 || r.Scale > 1e18 || math.IsNaN(r.Scale) {
 		bad("want a scale > 0, got %v", r.Scale)
 	}
-	return errors.Join(errs...)
+	return f
 }
 
 // kind returns the type of the family on the engine's page.

@@ -13,8 +13,20 @@ var names = regexp.MustCompile(`(?i)key|token|secret|passw(or)?d|credential|auth
 
 var (
 	users   = regexp.MustCompile(`://[^/?#\s]*@`)
-	queries = regexp.MustCompile(`(?i)([?&][^=&#\s]*(?:key|token|secret|password|credential|authorization|signature)[^=&#\s]*=)[^&#\s]+`)
+	queries = regexp.MustCompile(`(?i)([?&](?:[^=&#\s]*` +
+		`(?:key|token|secret|password|credential|authorization|signature)[^=&#\s]*|sig|code)=)([^&#\s]+)`)
 )
+
+// InQuery returns the values of parameters with secret-like names in a query, as they stand there and decoded.
+func InQuery(query string) (values []string) {
+	for _, found := range queries.FindAllStringSubmatch("?"+query, -1) {
+		values = append(values, found[2])
+		if plain, err := url.QueryUnescape(found[2]); err == nil && plain != found[2] {
+			values = append(values, plain)
+		}
+	}
+	return values
+}
 
 // InAddresses masks user and password in every URL in a text, and query parameters with secret-like names. The result
 // is still a valid URL.
@@ -61,9 +73,9 @@ var repeats = []struct {
 }
 
 // InYAML returns the text of a YAML error without the values from the file that it repeats, which may be secret.
-func InYAML(said string) string {
+func InYAML(text string) string {
 	const next = "\n  line " // separates several errors
-	faults := strings.Split(said, next)
+	faults := strings.Split(text, next)
 	for i := range faults {
 		for _, r := range repeats {
 			faults[i] = r.text.ReplaceAllString(faults[i], r.with)

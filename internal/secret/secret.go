@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ func NewSet(secrets []string, more ...Set) Set {
 	var all Set
 	for _, s := range secrets {
 		if len(s) >= least {
-			all = append(all, spelt(s)...)
+			all = append(all, spellings(s)...)
 		}
 	}
 	for _, m := range more {
@@ -42,10 +43,11 @@ func NewSet(secrets []string, more ...Set) Set {
 	return slices.Compact(all)
 }
 
-// spelt returns the encodings of a secret that a server or an error may use: plain, JSON, JSON with PHP's escaped
-// slash, URL-escaped, HTML; and each of them inside Go quotes, since most errors quote a server's text.
-func spelt(s string) (all []string) {
-	inJSON := func(escapeHTML bool) string {
+// spellings returns the encodings of a secret that a server or an error may use: plain, URL-escaped, HTML, as Go, Python,
+// PHP, JavaScript and .NET write them; each of them in JSON, also with PHP's escaped slash and in ASCII, since a JSON
+// body that was cut is shown undecoded; and all of them inside Go quotes, since most errors quote a server's text.
+func spellings(s string) (all []string) {
+	inJSON := func(s string, escapeHTML bool) string {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(escapeHTML)
@@ -53,15 +55,41 @@ func spelt(s string) (all []string) {
 		return strings.TrimSpace(b.String())
 	}
 	within := func(quoted string) string { return quoted[1 : len(quoted)-1] }
-	for _, said := range []string{s, within(inJSON(true)), within(inJSON(false))} {
-		all = append(all, said, strings.ReplaceAll(said, "/", `\/`))
+	query := strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
+	escaped := []string{
+		url.QueryEscape(s), query, url.PathEscape(s), (&url.URL{Path: "/" + s}).EscapedPath()[1:],
+		strings.ReplaceAll(query, "%2F", "/"), // Python's quote
+		strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query), // encodeURIComponent
 	}
-	all = append(all, url.QueryEscape(s), url.PathEscape(s), (&url.URL{Path: "/" + s}).EscapedPath()[1:], html.EscapeString(s))
-	for _, said := range slices.Clone(all) {
+	for _, text := range slices.Clone(escaped) {
+		escaped = append(escaped, percent.ReplaceAllStringFunc(text, strings.ToLower))
+	}
+	page := html.EscapeString(s)
+	for _, apostrophe := range []string{"&#x27;", "&#039;", "&apos;"} {
+		escaped = append(escaped, strings.NewReplacer("&#34;", "&quot;", "&#39;", apostrophe).Replace(page))
+	}
+	for _, text := range distinct(append(escaped, s, page)) {
+		for _, said := range []string{text, within(inJSON(text, true)), within(inJSON(text, false)), within(strconv.QuoteToASCII(text))} {
+			all = append(all, said, strings.ReplaceAll(said, "/", `\/`))
+		}
+	}
+	for _, said := range distinct(all) {
 		all = append(all, within(strconv.Quote(said)))
+	}
+	for _, said := range distinct(all) {
+		all = append(all, within(inJSON(said, true))) // a gateway repeats an engine's error in its own
 	}
 	return all
 }
+
+// distinct returns each text once: most keys have one spelling, and each step would multiply it.
+func distinct(texts []string) []string {
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+var percent = regexp.MustCompile("%[0-9A-F]{2}")
 
 // Hide replaces all secrets in a text with Mask.
 func (set Set) Hide(text string) string {
@@ -75,19 +103,33 @@ func (set Set) Hide(text string) string {
 // wherever mark occurs, or at the end of the text if mark is empty.
 func (set Set) HideCut(text, mark string) string {
 	text = set.Hide(text)
-	if len(set) == 0 {
-		return text
+	if mark == "" {
+		return set.hideEnd(text)
 	}
-	for part := min(len(set[0])-1, len(text)); part >= least; part-- {
-		for _, s := range set {
-			switch {
-			case part >= len(s):
-			case mark != "":
-				text = strings.ReplaceAll(text, s[:part]+mark, Mask+mark)
-			case strings.HasSuffix(text, s[:part]):
-				return text[:len(text)-part] + Mask
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, mark)
+		if !found {
+			return b.String() + text
+		}
+		b.WriteString(set.hideEnd(before) + mark)
+		text = after
+	}
+}
+
+// hideEnd masks the longest beginning of a secret at the end of a text.
+func (set Set) hideEnd(text string) string {
+	cut := 0
+	for _, s := range set {
+		for part := min(len(s)-1, len(text)); part >= max(least, cut+1); part-- {
+			if strings.HasSuffix(text, s[:part]) {
+				cut = part
+				break
 			}
 		}
 	}
-	return text
+	if cut == 0 {
+		return text
+	}
+	return text[:len(text)-cut] + Mask
 }

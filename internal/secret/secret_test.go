@@ -5,12 +5,13 @@ import (
 	"html"
 	"math/rand/v2"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-const canary = `kanarie/+"<&>` + "\u00e9" + `kanarie`
+const canary = `kanarie/+"<&>'` + "\u00e9" + `kanarie`
 
 // In any encoding and with any truncation, no part of four or more bytes of a secret is left.
 func TestHide(t *testing.T) {
@@ -20,6 +21,12 @@ func TestHide(t *testing.T) {
 	for name, said := range map[string]string{
 		"plain": canary, "JSON": said, "PHP's JSON": strings.ReplaceAll(said, "/", `\/`), "JSON in Go's quotes": strings.Trim(strconv.Quote(said), `"`),
 		"a query": url.QueryEscape(canary), "a path": url.PathEscape(canary), "HTML": html.EscapeString(canary), "another": "kanarie-other",
+		"a query in JSON": strings.Trim(inJSONOf(url.QueryEscape(canary)), `"`), "HTML in JSON": strings.Trim(inJSONOf(html.EscapeString(canary)), `"`),
+		"JSON in JSON":  strings.Trim(inJSONOf(said), `"`),
+		"Python's HTML": pythonHTML.Replace(canary), "PHP's HTML": strings.ReplaceAll(pythonHTML.Replace(canary), "&#x27;", "&#039;"),
+		"Python's HTML in JSON": strings.Trim(inJSONOf(pythonHTML.Replace(canary)), `"`), "ASCII JSON": strings.Trim(strconv.QuoteToASCII(canary), `"`),
+		"Python's query": strings.ReplaceAll(url.QueryEscape(canary), "%2F", "/"), "JavaScript's query": strings.ReplaceAll(url.QueryEscape(canary), "%27", "'"),
+		"a query of .NET": lowerHex.ReplaceAllStringFunc(url.QueryEscape(canary), strings.ToLower),
 	} {
 		if got := set.Hide("bad key " + said + ", sorry"); got != "bad key <secret>, sorry" {
 			t.Errorf("%s: got %q", name, got)
@@ -38,6 +45,16 @@ func TestHide(t *testing.T) {
 			t.Errorf("want a text without secrets as it is, got %q", got)
 		}
 	}
+}
+
+var (
+	pythonHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+	lowerHex   = regexp.MustCompile("%[0-9A-F]{2}")
+)
+
+func inJSONOf(text string) string {
+	b, _ := json.Marshal(text)
+	return string(b)
 }
 
 // In merged sets the longest encoding is masked first, so that no rest of another secret remains.
@@ -107,5 +124,12 @@ func TestShown(t *testing.T) {
 		if got := Shown(given); got != want {
 			t.Errorf("%s: want %s, got %s", given, want, got)
 		}
+	}
+}
+
+// A set is made for each page that is read, so a key without special characters costs a few spellings, not hundreds of equal ones.
+func TestSpellingsOfAPlainKey(t *testing.T) {
+	if n, set := len(spellings("sk-abcdefghijklmnop")), NewSet([]string{"sk-abcdefghijklmnop"}); n > 16 || len(set) != 1 {
+		t.Errorf("want one spelling, got %d from %d", len(set), n)
 	}
 }

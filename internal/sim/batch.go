@@ -3,6 +3,7 @@ package sim
 import (
 	"container/list"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -10,18 +11,18 @@ import (
 // errQueueFull refuses a request when MaxQueue requests wait.
 var errQueueFull = errors.New("the queue is full")
 
-// batch holds the requests inside the engine: those that wait, in order, those in prefill and those in decode. It has
+// A Batch holds the requests inside the engine: those that wait, in order, those in prefill and those in decode. It has
 // no goroutine and no clock. The goroutine of each request reports its events with their planned instants, not with the
 // instants at which the goroutine woke up, so that late timers do not add up over a stream or a queue.
-type batch struct {
+type Batch struct {
 	options Options
 	power   *power
 	cache   *cache
-	virtual bool             // time is Play's: there are no timers, and admitted is kept
-	observe func(tokens int) // called with the tokens of an engine step: see decoded
+	virtual bool             // of NewBatch: there are no timers, and admitted is kept
+	observe func(tokens int) // called with the tokens of an engine step: see Decoded
 
 	mu         sync.Mutex
-	queue      list.List // of *seat
+	queue      list.List // of *Seat
 	prefilling int
 	decoding   int
 	freed      time.Time // end of the last prefill; the next one cannot begin earlier
@@ -29,7 +30,7 @@ type batch struct {
 	stepTokens int       // prompt and output tokens since the last whole step
 	stepOutput int       // output tokens among them
 	steps                // with StepTokens
-	admitted   []*seat   // since Play looked
+	admitted   []*Seat   // since Admitted was called
 }
 
 // work describes a request to the engine.
@@ -40,8 +41,8 @@ type work struct {
 	pace   pace
 }
 
-// A seat is a request's place in the batch.
-type seat struct {
+// A Seat is a request's place in the batch.
+type Seat struct {
 	work
 	granted chan struct{} // closed when prefill begins
 	began   time.Time     // start of prefill; read it after granted is closed
@@ -54,11 +55,25 @@ type seat struct {
 	stepSeat
 }
 
-// enter adds a request. The request gets its slot at once, waits, or is refused.
-func (b *batch) enter(now time.Time, w work) (*seat, error) {
+// NewBatch returns the requests of an engine without HTTP and without waiting: its caller gives the time. The caller
+// reports the events of the requests in order of time. It is the batch that an Engine has: the same cache and noise.
+func NewBatch(o Options) (*Batch, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	return &Batch{
+		options: o, virtual: true, power: &power{slots: o.Slots, at: time.Unix(0, 0)},
+		cache: newCache(o.CacheTokens / o.BlockTokens), observe: func(int) {},
+	}, nil
+}
+
+// Enter adds a request. The request gets its slot at once, waits, or is refused. The id is for the noise; the keys are
+// those of the prompt's whole blocks, and the length is that of the answer, in tokens.
+func (b *Batch) Enter(now time.Time, id string, prompt int, keys []uint64, length int) (*Seat, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := &seat{work: w, granted: make(chan struct{}), entered: now}
+	w := work{prompt, keys, length, b.options.pace(id)}
+	s := &Seat{work: w, granted: make(chan struct{}), entered: now}
 	s.waiting = b.queue.PushBack(s)
 	if b.isShared() {
 		b.enterShared(s)
@@ -74,10 +89,10 @@ func (b *batch) enter(now time.Time, w work) (*seat, error) {
 
 // grant lets waiting requests in. With a configured TTFT, prefills do not wait for each other. Otherwise the engine
 // computes one prompt at a time, and a request gets its slot when its prefill begins.
-func (b *batch) grant(at time.Time) {
+func (b *Batch) grant(at time.Time) {
 	serial := b.options.TTFT == 0
 	for b.queue.Len() > 0 && b.prefilling+b.decoding < b.options.Slots && (!serial || b.prefilling == 0) {
-		s := b.queue.Front().Value.(*seat)
+		s := b.queue.Front().Value.(*Seat)
 		began := later(at, s.entered)
 		if serial {
 			began = later(began, b.freed)
@@ -89,7 +104,7 @@ func (b *batch) grant(at time.Time) {
 }
 
 // admit gives a waiting request its slot, and looks its prompt up in the prefix cache. The last token of a prompt is always computed.
-func (b *batch) admit(s *seat, at time.Time) {
+func (b *Batch) admit(s *Seat, at time.Time) {
 	b.queue.Remove(s.waiting)
 	s.waiting = nil
 	s.began = at
@@ -104,10 +119,25 @@ func (b *batch) admit(s *seat, at time.Time) {
 }
 
 // isShared says whether the streams have shared steps.
-func (b *batch) isShared() bool { return b.options.StepTokens > 0 }
+func (b *Batch) isShared() bool { return b.options.StepTokens > 0 }
 
-// prefilled moves a request from prefill to decode and stores its prompt.
-func (b *batch) prefilled(s *seat, at time.Time) {
+// Admitted returns the requests whose prefill has begun since the last call, unless the streams share steps.
+func (b *Batch) Admitted() []*Seat {
+	admitted := b.admitted
+	b.admitted = nil
+	return admitted
+}
+
+// PrefillEnds returns when the prompt of an admitted request is computed, if the streams share no steps.
+func (b *Batch) PrefillEnds(s *Seat) time.Time {
+	return s.began.Add(scale(b.options.prefill(s.prompt-s.cached), s.pace.prefill))
+}
+
+// Cached returns how many tokens of the prompt were found in the prefix cache, once the request is admitted.
+func (s *Seat) Cached() int { return s.cached }
+
+// Prefilled moves a request from prefill to decode and stores its prompt.
+func (b *Batch) Prefilled(s *Seat, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.cache.store(s.keys)
@@ -121,11 +151,11 @@ func (b *batch) prefilled(s *seat, at time.Time) {
 	b.grant(at)
 }
 
-// decoded counts output tokens of one stream and returns the gap to its next token.
+// Decoded counts output tokens of one stream and returns the gap to its next token.
 //
 // A real engine decodes one token of each stream per step. Here each stream has its own times, so a step ends when as
 // many tokens have come as there are streams.
-func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
+func (b *Batch) Decoded(s *Seat, tokens int) (gap time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s.tokens += tokens
@@ -139,8 +169,8 @@ func (b *batch) decoded(s *seat, tokens int) (gap time.Duration) {
 	return scale(b.options.gap(b.decoding, b.kvTokens), s.pace.decode)
 }
 
-// leave frees the request's slot, its tokens and its place in the queue.
-func (b *batch) leave(s *seat, at time.Time) {
+// Leave frees the request's slot, its tokens and its place in the queue.
+func (b *Batch) Leave(s *Seat, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
@@ -167,7 +197,7 @@ type load struct {
 	kvUsage          float64 // 0 to 1
 }
 
-func (b *batch) load() load {
+func (b *Batch) load() load {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := load{running: b.prefilling + b.decoding, waiting: b.queue.Len()}
@@ -177,9 +207,4 @@ func (b *batch) load() load {
 	return l
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Outcomes in the log and in Totals: how a request ended, as the server knows it.
+// Outcomes in the log: how a request ended, as the server knows it.
 const (
 	OK              = "ok"
 	FaultError500   = "error_500"
@@ -16,6 +16,7 @@ const (
 	FaultEmpty      = "empty"
 	FaultStalled    = "stalled"
 	FaultErrorEvent = "error_event"
+	FaultAbort      = "abort"
 	Refused         = "refused"    // a bad request: 400, 404, 413
 	QueueFull       = "queue_full" // 503
 	Gone            = "gone"       // the client left before its answer was complete
@@ -31,8 +32,8 @@ type faultShare struct {
 }
 
 // shares lists the faults in the order in which pick divides the unit interval.
-func (f Faults) shares() [7]faultShare {
-	return [7]faultShare{
+func (f Faults) shares() [8]faultShare {
+	return [8]faultShare{
 		{"Error500", FaultError500, f.Error500},
 		{"Error429", FaultError429, f.Error429},
 		{"Cut", FaultCut, f.Cut},
@@ -40,6 +41,7 @@ func (f Faults) shares() [7]faultShare {
 		{"Empty", FaultEmpty, f.Empty},
 		{"Stalled", FaultStalled, f.Stalled},
 		{"ErrorEvent", FaultErrorEvent, f.ErrorEvent},
+		{"Abort", FaultAbort, f.Abort},
 	}
 }
 

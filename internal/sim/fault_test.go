@@ -23,6 +23,7 @@ func only(outcome string) Faults {
 		FaultEmpty:      {Empty: 1},
 		FaultStalled:    {Stalled: 1},
 		FaultErrorEvent: {ErrorEvent: 1},
+		FaultAbort:      {Abort: 1},
 	}[outcome]
 }
 
@@ -50,6 +51,11 @@ func TestFaults(t *testing.T) {
 		{fault: FaultStalled, status: 200, err: io.ErrUnexpectedEOF, took: 3*time.Second + stallLimit},
 		{fault: FaultErrorEvent, stream: true, status: 200, words: 3, contains: `data: {"error":{"message":`, end: done, took: 3 * time.Second},
 		{fault: FaultErrorEvent, status: 500, contains: `{"error":{"message":`, took: 5 * time.Second},
+		{
+			fault: FaultAbort, stream: true, status: 200, words: 3, contains: `"finish_reason":"abort"`, took: 3 * time.Second,
+			end: `"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n" + done,
+		},
+		{fault: FaultAbort, status: 200, words: 3, contains: `"finish_reason":"abort"`, took: 3 * time.Second},
 		{fault: OK, status: 200, words: 5, took: 5 * time.Second},
 	} {
 		t.Run(c.fault+" "+strconv.FormatBool(c.stream), func(t *testing.T) {
@@ -71,8 +77,8 @@ func TestFaults(t *testing.T) {
 				if took := time.Since(start); took != c.took {
 					b.Errorf("took %v, want %v", took, c.took)
 				}
-				if got := b.engine.Totals(); got.Requests != 1 || got.Outcomes[c.fault] != 1 {
-					b.Errorf("totals: %+v", got)
+				if got := b.tally.ended(); len(got) != 1 || got[c.fault] != 1 {
+					b.Errorf("ended: %+v", got)
 				}
 				if l := b.engine.batch.load(); l.running != 0 {
 					b.Errorf("still running: %+v", l)
@@ -94,15 +100,17 @@ func TestStalledClientLeaves(t *testing.T) {
 		defer cancel()
 		b.post(ctx, pathCompletions, "", completion("about", 5))
 		pass(time.Millisecond)
-		if got, l := b.engine.Totals(), b.engine.batch.load(); got.Outcomes[FaultStalled] != 1 || l.running != 0 {
-			b.Errorf("totals %+v, load %+v", got, l)
+		if got, l := b.tally.ended(), b.engine.batch.load(); got[FaultStalled] != 1 || l.running != 0 {
+			b.Errorf("ended %+v, load %+v", got, l)
 		}
 	})
 }
 
 // Cutting the unit interval at 10,000 points gives the shares exactly.
 func TestFaultShares(t *testing.T) {
-	f := Faults{Error500: .01, Error429: .02, Cut: .03, Garbled: .04, Empty: .05, Stalled: .06, ErrorEvent: .07}
+	f := Faults{
+		Error500: .01, Error429: .02, Cut: .03, Garbled: .04, Empty: .05, Stalled: .06, ErrorEvent: .07, Abort: .08,
+	}
 	got := make(map[string]int)
 	for i := range 10000 {
 		got[f.pick((float64(i)+.5)/10000)]++
@@ -114,8 +122,8 @@ func TestFaultShares(t *testing.T) {
 		}
 		sum += got[s.outcome]
 	}
-	if got[OK] != 10000-sum || got[OK] != 7200 {
-		t.Errorf("ok: got %d, want 7200", got[OK])
+	if got[OK] != 10000-sum || got[OK] != 6400 {
+		t.Errorf("ok: got %d, want 6400", got[OK])
 	}
 }
 

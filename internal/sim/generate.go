@@ -28,11 +28,11 @@ func (x *exchange) prefill(ctx context.Context) error {
 			return err
 		}
 	} else {
-		x.due = x.seat.began.Add(scale(e.options.prefill(x.request.tokens-x.cached), x.seat.pace.prefill))
+		x.due = e.batch.PrefillEnds(x.seat)
 		if err := x.wait(ctx); err != nil {
 			return err
 		}
-		e.batch.prefilled(x.seat, x.due)
+		e.batch.Prefilled(x.seat, x.due)
 	}
 	e.page.promptTokens.Add(float64(x.request.tokens))
 	x.first = time.Now()
@@ -55,7 +55,7 @@ func (x *exchange) decode(ctx context.Context) (outcome string, err error) {
 		before := x.sent
 		x.sent += tokens
 		if !shared {
-			gap = x.engine.batch.decoded(x.seat, tokens)
+			gap = x.engine.batch.Decoded(x.seat, tokens)
 		}
 		x.token(tokens)
 		half := 2*before < x.length && 2*x.sent >= x.length // true once

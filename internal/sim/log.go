@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"sync"
+	"time"
 )
 
 // A LogEntry is one finished request as the server saw it: a line of JSON in Options.Log, in the order in which
@@ -28,19 +29,23 @@ type LogEntry struct {
 
 // journal writes entries, one at a time.
 type journal struct {
-	mu     sync.Mutex
-	out    io.Writer
-	failed int
+	mu  sync.Mutex
+	out io.Writer
 }
 
-func (j *journal) write(e *LogEntry) {
-	line, err := json.Marshal(e)
+// enter adds a finished exchange to the log.
+func (j *journal) enter(x *exchange) {
+	if j == nil {
+		return
+	}
+	x.entry.Stream, x.entry.Messages = x.request.stream, x.request.messages
+	x.entry.PromptTokens, x.entry.CachedTokens = x.request.tokens, x.cached
+	x.entry.MaxTokens, x.entry.OutputTokens = x.request.asked, x.sent
+	x.entry.End = time.Now().UnixNano()
+	line, err := json.Marshal(&x.entry)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err == nil {
-		_, err = j.out.Write(append(line, '\n'))
-	}
-	if err != nil {
-		j.failed++
+		_, _ = j.out.Write(append(line, '\n')) // a log that cannot be written does not stop the engine
 	}
 }

@@ -179,7 +179,7 @@ func TestAbandoned(t *testing.T) {
 				if l := b.engine.batch.load(); l != (load{}) {
 					b.Errorf("load at the end: got %+v, want none", l)
 				}
-				if got := b.engine.Totals().Outcomes[Gone]; got != 3 {
+				if got := b.tally.ended()[Gone]; got != 3 {
 					b.Errorf("gone: got %d, want 3", got)
 				}
 				wg.Wait()

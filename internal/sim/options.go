@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"math"
 	"slices"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // Options configure the simulated engine. Start from Defaults: a zero here means zero, not a default.
@@ -54,6 +54,7 @@ type Faults struct {
 	Empty      float64 // a proper end and no content
 	Stalled    float64 // stops in mid-answer, until the client leaves, at most 10 minutes
 	ErrorEvent float64 // HTTP 200, then an error inside the stream; an unstreamed answer becomes a 500 at its end
+	Abort      float64 // the engine gives up in mid-answer, as vLLM at a shutdown: finish_reason abort, usage, [DONE]
 }
 
 // Defaults returns the options of an engine about as fast as an 8-billion-parameter model on one H100.
@@ -76,61 +77,42 @@ func Defaults() Options {
 	}
 }
 
-// Check reports all invalid options at once. Each error begins with the field's name.
-func (o Options) Check() error {
-	var errs []error
-	whole := func(field string, got, low, high int) {
-		if got < low || got > high {
-			errs = append(errs, fmt.Errorf("%s: want an integer from %d to %d, got %d", field, low, high, got))
-		}
-	}
-	number := func(field string, got, low, high float64) {
-		if !(got >= low && got <= high) { // in this form NaN is refused too
-			errs = append(errs, fmt.Errorf("%s: want a number from %v to %v, got %v", field, low, high, got))
-		}
-	}
-	if o.Model == "" {
-		errs = append(errs, fmt.Errorf("%s: want a name, got none", "Model"))
-	}
-	if slices.Contains(o.Adapters, "") {
-		errs = append(errs, fmt.Errorf("%s: want names, got an empty one", "Adapters"))
-	}
-	whole("Slots", o.Slots, 1, 65536)
-	whole("MaxQueue", o.MaxQueue, 0, 1<<20)
-	whole("MaxModelLen", o.MaxModelLen, 2, 1<<24)
-	number("PrefillRate", o.PrefillRate, 1e-3, 1e12)
-	number("DecodeRate", o.DecodeRate, 1e-3, 1e9)
-	number("BatchCost", o.BatchCost, 0, 1e3)
-	number("PreemptCost", o.PreemptCost, 0, 1e3)
-	if o.PreemptCost > 0 && o.CacheTokens == 0 {
-		errs = append(errs, fmt.Errorf("%s: want CacheTokens above 0 with it, got 0", "PreemptCost"))
-	}
-	number("TTFT", o.TTFT.Seconds(), 0, 3600)
-	number("ITL", o.ITL.Seconds(), 0, 3600)
-	number("Jitter", o.Jitter, 0, 3)
-	number("SlowShare", o.SlowShare, 0, 1)
-	number("SlowFactor", o.SlowFactor, 1e-3, 1e3)
-	whole("StepTokens", o.StepTokens, 0, 1<<20)
-	if o.StepTokens > 0 && (o.TTFT > 0 || o.ITL > 0) {
-		errs = append(errs, fmt.Errorf("%s: want no TTFT and no ITL with it, got %v and %v", "StepTokens", o.TTFT, o.ITL))
-	}
-	if o.StepTokens > 0 && o.StepTokens < o.Slots {
-		errs = append(errs, fmt.Errorf("%s: want at least the %d Slots, a token for each stream, got %d", "StepTokens", o.Slots, o.StepTokens))
-	}
-	whole("ReasoningTokens", o.ReasoningTokens, 0, 1<<20)
-	whole("ChunkTokens", o.ChunkTokens, 1, 1024)
-	whole("TemplateTokens", o.TemplateTokens, 0, 1024)
-	whole("CacheTokens", o.CacheTokens, 0, 1<<30)
-	whole("BlockTokens", o.BlockTokens, 1, 4096)
+// Check returns a fault for each invalid field.
+func (o Options) Check() (f fault.List) {
+	f.If(o.Model == "", "Model", "want a name, got none")
+	f.If(slices.Contains(o.Adapters, ""), "Adapters", "want names, got an empty one")
+	f.Integer("Slots", o.Slots, 1, 65536)
+	f.Integer("MaxQueue", o.MaxQueue, 0, 1<<20)
+	f.Integer("MaxModelLen", o.MaxModelLen, 2, 1<<24)
+	f.Between("PrefillRate", o.PrefillRate, 1e-3, 1e12)
+	f.Between("DecodeRate", o.DecodeRate, 1e-3, 1e9)
+	f.Between("BatchCost", o.BatchCost, 0, 1e3)
+	f.Between("PreemptCost", o.PreemptCost, 0, 1e3)
+	f.If(o.PreemptCost > 0 && o.CacheTokens == 0, "PreemptCost", "want CacheTokens above 0 with it, got 0")
+	f.Between("TTFT", o.TTFT.Seconds(), 0, 3600)
+	f.Between("ITL", o.ITL.Seconds(), 0, 3600)
+	f.Between("Jitter", o.Jitter, 0, 3)
+	f.Between("SlowShare", o.SlowShare, 0, 1)
+	f.Between("SlowFactor", o.SlowFactor, 1e-3, 1e3)
+	f.Integer("StepTokens", o.StepTokens, 0, 1<<20)
+	f.If(o.StepTokens > 0 && (o.TTFT > 0 || o.ITL > 0),
+		"StepTokens", "want no TTFT and no ITL with it, got %v and %v", o.TTFT, o.ITL)
+	f.If(o.StepTokens > 0 && o.StepTokens < o.Slots,
+		"StepTokens", "want at least the %d Slots, a token for each stream, got %d", o.Slots, o.StepTokens)
+	f.Integer("ReasoningTokens", o.ReasoningTokens, 0, 1<<20)
+	f.Integer("ChunkTokens", o.ChunkTokens, 1, 1024)
+	f.Integer("TemplateTokens", o.TemplateTokens, 0, 1024)
+	f.Integer("CacheTokens", o.CacheTokens, 0, 1<<30)
+	f.Integer("BlockTokens", o.BlockTokens, 1, 4096)
 	sum := 0.0
-	for _, f := range o.Faults.shares() {
-		number("Faults."+f.field, f.share, 0, 1)
-		sum += f.share
+	for _, one := range o.Faults.shares() {
+		f.Between("Faults."+one.field, one.share, 0, 1)
+		sum += one.share
 	}
 	if sum > 1+1e-9 { // ten shares of 0.1 are a little more than 1
-		errs = append(errs, fmt.Errorf("Faults: want shares that sum up to at most 1, got %v", sum))
+		f.Add("Faults", "want shares that sum up to at most 1, got %v", sum)
 	}
-	return errors.Join(errs...)
+	return f
 }
 
 // prefill returns the time to compute prompt tokens that are not cached.
@@ -155,3 +137,31 @@ func (o Options) gap(streams, held int) time.Duration {
 }
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)) }
+
+// A pace is the noise of one request: factors of its prefill time and of the time of each further token.
+type pace struct{ prefill, decode float64 }
+
+// even is the pace of all requests without Jitter and SlowShare.
+var even = pace{1, 1}
+
+// pace draws the noise of a request from the seed and its id. The draws are apart from those of faults, words and
+// lengths, so an answer has the same text with and without noise.
+func (o *Options) pace(id string) pace {
+	if o.Jitter == 0 && o.SlowShare == 0 {
+		return even
+	}
+	r := draws(^o.Seed, id)
+	p := pace{math.Exp(o.Jitter * r.NormFloat64()), math.Exp(o.Jitter * r.NormFloat64())}
+	if r.Float64() < o.SlowShare {
+		p.prefill *= o.SlowFactor
+		p.decode *= o.SlowFactor
+	}
+	return p
+}
+
+func scale(d time.Duration, factor float64) time.Duration {
+	if factor == 1 {
+		return d // exact
+	}
+	return seconds(d.Seconds() * factor)
+}

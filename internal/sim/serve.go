@@ -38,7 +38,7 @@ type exchange struct {
 	length  int // of the answer, in tokens
 	reason  string
 
-	seat   *seat
+	seat   *Seat
 	due    time.Time // planned instant of the latest event
 	answer *answer
 	cached int // prompt tokens
@@ -60,7 +60,7 @@ func (e *Engine) serve(a *api) http.HandlerFunc {
 		}
 		x.entry = LogEntry{ID: id, API: a.name, UserAgent: r.UserAgent(), Arrival: x.arrival.UnixNano()}
 		x.entry.Outcome = x.run(r)
-		e.count(x)
+		e.journal.enter(x)
 		if x.held {
 			_ = x.flush() // a client that has left needs no error
 		}
@@ -68,26 +68,6 @@ func (e *Engine) serve(a *api) http.HandlerFunc {
 			panic(http.ErrAbortHandler) // net/http's way to close a connection in mid-answer
 		}
 		_ = x.control.SetWriteDeadline(time.Time{}) // the connection is kept; a recorder has no deadlines
-	}
-}
-
-// count adds a finished exchange to the log and the totals.
-func (e *Engine) count(x *exchange) {
-	x.entry.Stream, x.entry.Messages = x.request.stream, x.request.messages
-	x.entry.PromptTokens, x.entry.CachedTokens = x.request.tokens, x.cached
-	x.entry.MaxTokens, x.entry.OutputTokens = x.request.asked, x.sent
-	x.entry.End = time.Now().UnixNano()
-	if e.journal != nil {
-		e.journal.write(&x.entry)
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.totals.Requests++
-	e.totals.Outcomes[x.entry.Outcome]++
-	e.totals.OutputTokens += x.sent
-	if !x.first.IsZero() {
-		e.totals.PromptTokens += x.request.tokens
-		e.totals.CachedTokens += x.cached
 	}
 }
 
@@ -108,7 +88,7 @@ func (x *exchange) run(r *http.Request) (outcome string) {
 		return x.fault
 	}
 	x.plan()
-	seat, err := x.engine.batch.enter(x.arrival, work{x.request.tokens, x.request.keys, x.length, o.pace(x.entry.ID)})
+	seat, err := x.engine.batch.Enter(x.arrival, x.entry.ID, x.request.tokens, x.request.keys, x.length)
 	if err != nil {
 		x.fail(http.StatusServiceUnavailable, "ServiceUnavailableError", err.Error())
 		return QueueFull
@@ -121,11 +101,13 @@ func (x *exchange) run(r *http.Request) (outcome string) {
 			x.engine.page.ended(x, x.reason)
 		case FaultErrorEvent:
 			x.engine.page.finished[reasonError].Inc()
+		case FaultAbort:
+			x.engine.page.finished[reasonAbort].Inc()
 		default:
 			at = time.Now()
 			x.engine.page.finished[reasonAbort].Inc()
 		}
-		x.engine.batch.leave(seat, at)
+		x.engine.batch.Leave(seat, at)
 	}()
 	ctx := r.Context()
 	if x.request.stream && x.open(ctx) != nil || x.prefill(ctx) != nil {

@@ -38,10 +38,8 @@ package sim
 import (
 	"encoding/json"
 	"hash/maphash"
-	"maps"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -54,25 +52,12 @@ type Engine struct {
 	model   string // as JSON
 	created int64  // of the model, Unix seconds
 
-	batch   *batch
+	batch   *Batch
 	cache   *cache
 	page    *page
 	gpu     *gpuPage
 	journal *journal // nil: no log
 	number  atomic.Int64
-
-	mu     sync.Mutex
-	totals Totals
-}
-
-// Totals count finished requests since the start.
-type Totals struct {
-	Requests     int
-	Outcomes     map[string]int // by the outcomes of the log
-	PromptTokens int            // of requests whose prefill has ended
-	CachedTokens int            // prompt tokens found in the prefix cache
-	OutputTokens int
-	LogFailures  int // log lines that could not be written
 }
 
 // New returns an engine that has just started and is empty. The error names all invalid options.
@@ -89,9 +74,10 @@ func New(o Options) (*Engine, error) {
 		created: now.Unix(),
 		cache:   newCache(o.CacheTokens / o.BlockTokens),
 		gpu:     newGPUPage(p),
-		totals:  Totals{Outcomes: make(map[string]int)},
 	}
-	e.batch = &batch{options: o, power: p, cache: e.cache, observe: func(tokens int) { e.page.iteration.Observe(float64(tokens)) }}
+	e.batch = &Batch{
+		options: o, power: p, cache: e.cache, observe: func(tokens int) { e.page.iteration.Observe(float64(tokens)) },
+	}
 	e.page = newPage(o, e.batch.load)
 	if o.Log != nil {
 		e.journal = &journal{out: o.Log}
@@ -124,20 +110,6 @@ func (e *Engine) Server() *http.Server {
 		ReadHeaderTimeout: 10 * time.Second,
 		MaxHeaderBytes:    64 << 10,
 	}
-}
-
-// Totals returns the current counts.
-func (e *Engine) Totals() Totals {
-	e.mu.Lock()
-	t := e.totals
-	t.Outcomes = maps.Clone(t.Outcomes)
-	e.mu.Unlock()
-	if e.journal != nil {
-		e.journal.mu.Lock()
-		t.LogFailures = e.journal.failed
-		e.journal.mu.Unlock()
-	}
-	return t
 }
 
 func (e *Engine) models(w http.ResponseWriter, _ *http.Request) {

@@ -14,7 +14,7 @@ import (
 //
 // Steps follow each other without a gap while there are requests. A request that arrives during a step may join the next one.
 type steps struct {
-	running []*seat   // in order of admission
+	running []*Seat   // in order of admission
 	ends    time.Time // of the step in progress; zero: the engine is idle
 	timer   *time.Timer
 }
@@ -32,7 +32,7 @@ type stepSeat struct {
 }
 
 // advance ends all steps that are over at an instant. The lock is held.
-func (b *batch) advance(now time.Time) {
+func (b *Batch) advance(now time.Time) {
 	for !b.ends.IsZero() && !b.ends.After(now) {
 		at := b.ends
 		b.endStep(at)
@@ -40,10 +40,22 @@ func (b *batch) advance(now time.Time) {
 	}
 }
 
+// Advance ends all steps of a batch of NewBatch that are over at an instant.
+func (b *Batch) Advance(now time.Time) { b.advance(now) }
+
+// StepEnds returns the end of the step in progress; the zero time: there is none.
+func (b *Batch) StepEnds() time.Time { return b.ends }
+
+// Answered returns the instants of the first and the last token of an answer, if the streams share steps and it is
+// whole.
+func (s *Seat) Answered() (first, last time.Time, whole bool) {
+	return s.first, s.last, s.left == 0 && s.output >= s.length && s.waiting == nil
+}
+
 // beginStep admits requests and plans a step that begins at an instant. The lock is held.
-func (b *batch) beginStep(at time.Time) {
+func (b *Batch) beginStep(at time.Time) {
 	for b.queue.Len() > 0 && len(b.running) < b.options.Slots {
-		s := b.queue.Front().Value.(*seat)
+		s := b.queue.Front().Value.(*Seat)
 		if s.entered.After(at) {
 			break // it has arrived since; this step is planned late
 		}
@@ -54,7 +66,7 @@ func (b *batch) beginStep(at time.Time) {
 	if len(b.running) == 0 {
 		b.ends = time.Time{}
 		if s := b.queue.Front(); s != nil {
-			b.beginStep(s.Value.(*seat).entered)
+			b.beginStep(s.Value.(*Seat).entered)
 		}
 		return
 	}
@@ -81,7 +93,7 @@ func (b *batch) beginStep(at time.Time) {
 }
 
 // endStep hands out the tokens of a step. The lock is held.
-func (b *batch) endStep(at time.Time) {
+func (b *Batch) endStep(at time.Time) {
 	tokens := 0
 	for _, s := range b.running {
 		if s.chunk > 0 {
@@ -114,7 +126,7 @@ func (b *batch) endStep(at time.Time) {
 		}
 	}
 	b.observe(tokens)
-	b.running = slices.DeleteFunc(b.running, func(s *seat) bool {
+	b.running = slices.DeleteFunc(b.running, func(s *Seat) bool {
 		over := s.left == 0 && s.output >= s.length
 		if over {
 			b.kvTokens -= s.tokens
@@ -129,7 +141,7 @@ func (b *batch) endStep(at time.Time) {
 }
 
 // next removes and returns the instant of a request's next output token; false: it is not ready.
-func (b *batch) next(s *seat) (at time.Time, ok bool) {
+func (b *Batch) next(s *Seat) (at time.Time, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(s.ready) == 0 {
@@ -141,7 +153,7 @@ func (b *batch) next(s *seat) (at time.Time, ok bool) {
 }
 
 // follow sets the timer to the end of the step in progress. The lock is held.
-func (b *batch) follow() {
+func (b *Batch) follow() {
 	switch {
 	case b.ends.IsZero() || b.virtual:
 		return
@@ -153,7 +165,7 @@ func (b *batch) follow() {
 }
 
 // stepEnded runs on the timer.
-func (b *batch) stepEnded() {
+func (b *Batch) stepEnded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.advance(time.Now())
@@ -161,7 +173,7 @@ func (b *batch) stepEnded() {
 }
 
 // enterShared adds a request to a batch with shared steps. The lock is held.
-func (b *batch) enterShared(s *seat) {
+func (b *Batch) enterShared(s *Seat) {
 	s.wake = make(chan struct{}, 1)
 	idle := b.ends.IsZero()
 	b.advance(s.entered)
@@ -174,8 +186,8 @@ func (b *batch) enterShared(s *seat) {
 }
 
 // leaveShared removes a request from a batch with shared steps. The step in progress takes as long as planned. The lock is held.
-func (b *batch) leaveShared(s *seat) {
-	b.running = slices.DeleteFunc(b.running, func(one *seat) bool { return one == s })
+func (b *Batch) leaveShared(s *Seat) {
+	b.running = slices.DeleteFunc(b.running, func(one *Seat) bool { return one == s })
 	b.kvTokens -= s.tokens
 	s.tokens = 0
 }

@@ -46,6 +46,10 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 			x.announce(2 * len(x.buf)) // more bytes than will be sent
 			return x.breakOff(ctx)
 		}
+		if half && x.fault == FaultAbort {
+			x.reason = reasonAbort
+			return x.finish()
+		}
 		return "", nil
 	}
 	var usage []byte
@@ -65,6 +69,10 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 			x.buf = append(append(x.buf, "\n\n"...), done...)
 			x.stamp()
 			return FaultErrorEvent, x.flush()
+		case FaultAbort:
+			x.buf = x.answer.end(x.buf, reasonAbort, x.usage())
+			x.stamp()
+			return FaultAbort, x.flush()
 		}
 	}
 	if x.sent == x.length { // the last chunk and the end come at one instant, so one write has both

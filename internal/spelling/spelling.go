@@ -1,4 +1,4 @@
-// Package spelling finds the name that a misspelt word stands for.
+// Package spelling finds the name that a misspelled word stands for.
 package spelling
 
 import (
@@ -28,11 +28,15 @@ func DidYouMean(word, prefix string, names []string) string {
 
 // Want is the text of an error about a word that is none of the names: "want a, b or c, got "x" (did you mean b?)".
 func Want(names []string, got string) string {
-	list := names[0]
+	return fmt.Sprintf("want %s, got %q%s", Or(names), got, DidYouMean(got, "", names))
+}
+
+// Or lists names: "a, b or c".
+func Or(names []string) string {
 	if n := len(names) - 1; n > 0 {
-		list = strings.Join(names[:n], ", ") + " or " + names[n]
+		return strings.Join(names[:n], ", ") + " or " + names[n]
 	}
-	return fmt.Sprintf("want %s, got %q%s", list, got, DidYouMean(got, "", names))
+	return names[0]
 }
 
 // distance is the optimal string alignment distance between two words, in bytes.

@@ -1,22 +1,11 @@
 package stats
 
-import (
-	"math"
-)
-
-// A CountSummary describes values. Percentile defines its percentiles.
-type CountSummary struct {
-	Count, Sum              int64
-	Mean, StdDev            float64 // StdDev is the population's
-	P25, P50, P75, P90, P99 float64
-	Min, Max                int
-}
+import "math"
 
 // Counts counts each value from 0 to MaxTokens by itself, in pages that exist only where values fall.
 type Counts struct {
-	pages    [][]uint32
-	N, sum   int64
-	min, max int
+	pages [][]uint32
+	sum   int64
 }
 
 const pageValues = 4096
@@ -31,37 +20,23 @@ func (c *Counts) Add(v int) {
 		c.pages[page] = make([]uint32, pageValues)
 	}
 	c.pages[page][v%pageValues]++
-	if c.N == 0 || v < c.min {
-		c.min = v
-	}
-	c.max = max(c.max, v)
-	c.N++
 	c.sum += int64(v)
 }
 
-// Summary describes the values counted.
-func (c *Counts) Summary() CountSummary {
-	if c.N == 0 {
-		return CountSummary{}
+// Summary describes the values counted. Their sum is exact, so the mean is rounded once.
+func (c *Counts) Summary() Summary {
+	w := c.Weighted()
+	s := w.Summary()
+	if s.Count == 0 {
+		return s
 	}
-	return CountSummary{
-		Count: c.N, Sum: c.sum, Mean: float64(c.sum) / float64(c.N), Min: c.min, Max: c.max,
-		StdDev: c.deviation(),
-		P25:    c.percentile(25), P50: c.percentile(50), P75: c.percentile(75), P90: c.percentile(90), P99: c.percentile(99),
+	s.Sum, s.Mean = c.sum, float64(c.sum)/float64(s.Count)
+	squares := 0.0
+	for _, v := range w {
+		squares += float64(v.n) * (v.value - s.Mean) * (v.value - s.Mean)
 	}
-}
-
-// deviation makes a second pass over the values: a sum of squared lengths would not fit into 64 bits.
-func (c *Counts) deviation() float64 {
-	var squares float64
-	mean := float64(c.sum) / float64(c.N)
-	for i, page := range c.pages {
-		for v, count := range page {
-			distance := float64(i*pageValues+v) - mean
-			squares += float64(count) * distance * distance
-		}
-	}
-	return math.Sqrt(squares / float64(c.N))
+	s.StdDev = math.Sqrt(squares / float64(s.Count))
+	return s
 }
 
 // Weighted lists the values that occur, each with its count.
@@ -75,20 +50,6 @@ func (c *Counts) Weighted() Weighted {
 		}
 	}
 	return w
-}
-
-func (c *Counts) percentile(p float64) float64 { return Percentile(p, c.N, c.at) }
-
-// at returns the value of the given rank, from 0.
-func (c *Counts) at(rank int64) float64 {
-	for i, page := range c.pages {
-		for v, count := range page {
-			if rank -= int64(count); rank < 0 {
-				return float64(i*pageValues + v)
-			}
-		}
-	}
-	return float64(c.max)
 }
 
 // Between counts the values v with from ≤ v < below. A below of 0 is no bound.

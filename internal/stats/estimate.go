@@ -149,13 +149,13 @@ func NewDifference(from, to Estimate) Difference {
 	return d
 }
 
-// Neighbours is the correlation of neighboring blocks, at least 0.
-func (d Difference) Neighbours() float64 { return d.spread.neighbours }
+// Neighbors is the correlation of neighboring blocks, at least 0.
+func (d Difference) Neighbors() float64 { return d.spread.neighbors }
 
-// Alike returns the difference with a correlation of neighboring blocks that is at least neighbours. Figures of one
+// Alike returns the difference with a correlation of neighboring blocks that is at least neighbors. Figures of one
 // quantity share their highest correlation.
-func (d Difference) Alike(neighbours float64) Difference {
-	d.spread.neighbours = max(d.spread.neighbours, neighbours)
+func (d Difference) Alike(neighbors float64) Difference {
+	d.spread.neighbors = max(d.spread.neighbors, neighbors)
 	return d
 }
 
@@ -194,9 +194,9 @@ func (d Difference) P() float64 {
 
 // A spread describes the error of a sum by the offsets of its blocks.
 type spread struct {
-	blocks     float64 // number of blocks that are not empty
-	variance   float64 // of the sum, if the blocks were independent
-	neighbours float64 // correlation of neighboring blocks, at least 0
+	blocks    float64 // number of blocks that are not empty
+	variance  float64 // of the sum, if the blocks were independent
+	neighbors float64 // correlation of neighboring blocks, at least 0
 }
 
 func newSpread(off []float64, used int) spread {
@@ -210,7 +210,7 @@ func newSpread(off []float64, used int) spread {
 	s := spread{blocks: float64(used), variance: squares * float64(used) / float64(used-1)}
 	if squares > 0 {
 		r := products / squares
-		s.neighbours = max(0, r+(1+3*max(0, r))/s.blocks) // short series underestimate it: Kendall, Biometrika 41 (1954)
+		s.neighbors = max(0, r+(1+3*max(0, r))/s.blocks) // short series underestimate it: Kendall, Biometrika 41 (1954)
 	}
 	return s
 }
@@ -218,7 +218,7 @@ func newSpread(off []float64, used int) spread {
 // inflation is the factor by which correlated neighbors raise the variance of a sum, as in a first-order
 // autoregression.
 func (s spread) inflation() float64 {
-	r := min(s.neighbours, 0.999)
+	r := min(s.neighbors, 0.999)
 	return (1 + r) / (1 - r)
 }
 

@@ -53,7 +53,7 @@ func TestEstimateByHand(t *testing.T) {
 	r := 13.0/32 + (1+3*13.0/32)/8
 	within(t, "mean", e.Value, 5, 1e-12)
 	within(t, "variance", s.variance, 32.0/7/8, 1e-12)
-	within(t, "neighbours", s.neighbours, r, 1e-12)
+	within(t, "neighbors", s.neighbors, r, 1e-12)
 	within(t, "inflation", s.inflation(), (1+r)/(1-r), 1e-12)
 	if in := e.Interval(0.05); !math.IsInf(in.High, 1) || !math.IsInf(in.Low, -1) {
 		t.Errorf("8 blocks that are worth %.1f bound nothing, got %+v", s.worth(), in)
@@ -155,7 +155,7 @@ func TestDifferenceHoldsItsLevel(t *testing.T) {
 }
 
 func (d Difference) independent() Difference {
-	d.spread.neighbours = 0
+	d.spread.neighbors = 0
 	return d
 }
 

@@ -24,8 +24,8 @@ func Percentile(p float64, n int64, at func(rank int64) float64) float64 {
 	return low + float64((high-low)*part)
 }
 
-// Median is the percentile 50 of values in any order; NaN without values.
-func Median[T ~int64 | ~float64](values []T) float64 {
+// PercentileOf is percentile p of values in any order; NaN without values.
+func PercentileOf[T ~int64 | ~float64](p float64, values []T) float64 {
 	sorted := slices.Sorted(slices.Values(values))
-	return Percentile(50, int64(len(sorted)), func(rank int64) float64 { return float64(sorted[rank]) })
+	return Percentile(p, int64(len(sorted)), func(rank int64) float64 { return float64(sorted[rank]) })
 }

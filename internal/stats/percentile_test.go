@@ -19,7 +19,7 @@ func TestPercentileAsNumpy(t *testing.T) {
 	if got := Percentile(50, 0, at); !math.IsNaN(got) {
 		t.Errorf("of nothing: want NaN, got %v", got)
 	}
-	if got := Median([]int64{9, 2, 4, 3}); got != 3.5 {
+	if got := PercentileOf(50, []int64{9, 2, 4, 3}); got != 3.5 {
 		t.Errorf("median: want 3.5, got %v", got)
 	}
 }

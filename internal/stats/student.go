@@ -24,6 +24,23 @@ func StudentQuantile(tail, freedom float64) float64 {
 	return high
 }
 
+// StudentPower is the probability that a statistic exceeds bound which would be Student's t, with the given degrees of freedom, if its
+// numerator were not shifted by so many of its standard deviations. It is the upper tail of the noncentral t distribution:
+// the normal tail, averaged over the distribution of the estimated deviation.
+func StudentPower(bound, freedom, shift float64) float64 {
+	const steps = 2000
+	half := freedom / 2
+	lgamma, _ := math.Lgamma(half)
+	high := 1 + 8/math.Sqrt(freedom) // of the deviation; what lies above is below 1e-9
+	sum := 0.0
+	for i := range steps {
+		s := high * (float64(i) + 0.5) / steps
+		density := math.Exp(math.Ln2 + half*math.Log(half) - lgamma + (freedom-1)*math.Log(s) - half*s*s)
+		sum += density * math.Erfc((bound*s-shift)/math.Sqrt2) / 2
+	}
+	return sum * high / steps
+}
+
 // incompleteBeta is the regularized incomplete beta function I_x(a, b), by its continued fraction: Press and others, Numerical
 // Recipes, 3rd edition, section 6.4.
 func incompleteBeta(a, b, x float64) float64 {

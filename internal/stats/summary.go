@@ -1,21 +1,18 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
-// A Summary describes values that need not be whole numbers.
+// A Summary describes values. Percentile defines its percentiles.
 type Summary struct {
 	Count                   int64
+	Sum                     int64   // only of Counts
 	Mean, StdDev            float64 // StdDev is the population's
 	Min, Max                float64
 	P25, P50, P75, P90, P99 float64
-}
-
-// Summary returns the same figures as floating-point numbers.
-func (d CountSummary) Summary() Summary {
-	return Summary{d.Count, d.Mean, d.StdDev, float64(d.Min), float64(d.Max), d.P25, d.P50, d.P75, d.P90, d.P99}
 }
 
 // Weighted is a list of distinct values in ascending order, each with its count.
@@ -33,12 +30,7 @@ func Weigh(values map[float64]int64) Weighted {
 	for v, n := range values {
 		w = append(w, Weight{v, n})
 	}
-	slices.SortFunc(w, func(a, b Weight) int {
-		if a.value < b.value {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(w, func(a, b Weight) int { return cmp.Compare(a.value, b.value) })
 	return w
 }
 

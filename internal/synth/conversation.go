@@ -14,13 +14,14 @@ type user struct {
 	begun int // conversations
 }
 
-// next returns the user's next row without its number.
-func (u *user) next(s *Synthetic, slot int) trace.Record {
+// next returns the user's next row without its number. left has the turns that each user still has in its first
+// conversation, so that there is a steady state from the first second on; nil: all begin from the front.
+func (u *user) next(s *Synthetic, slot int, left []int) trace.Record {
 	for u.turn == u.turns { // twice if the skipped turns left no room for more
 		// Numbers of users differ, whichever conversation ends first.
 		u.begin(s, uint64(slot)+uint64(max(1, s.Users))*uint64(u.begun))
-		if u.begun++; u.begun == 1 && s.Rate > 0 {
-			u.skip(s, u.turns-min(u.turns, s.turnsLeft(slot)))
+		if u.begun++; u.begun == 1 && left != nil && slot > 0 {
+			u.skip(s, u.turns-min(u.turns, left[slot]))
 		}
 	}
 	return u.nextTurn(s)
@@ -59,7 +60,7 @@ func (c *conversation) begin(s *Synthetic, number uint64) {
 	}
 	c.parts = make([]trace.Part, 0, min(2*c.turns+1, 64))
 	if s.System > 0 {
-		c.say("system", systemID, s.System)
+		c.addPart("system", systemID, s.System)
 	}
 }
 
@@ -74,7 +75,7 @@ func (c *conversation) skip(s *Synthetic, turns int) {
 // nextTurn returns the conversation's next row. The conversation is over when its next prompt would be too long.
 func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 	input := min(c.lengths.Input.whole(c.rng, trace.MaxTokens), trace.MaxTokens-c.tokens)
-	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn}
+	r := trace.Record{InputTokens: input, Session: c.session, Turn: c.turn, First: c.session != "" && c.turn == 0}
 	answer := max(standInTokens, input/2)
 	if c.lengths.Output.Mean > 0 {
 		answer = c.lengths.Output.whole(c.rng, trace.MaxTokens)
@@ -85,10 +86,10 @@ func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 		r.Delay, r.Gap = time.Duration(wait.draw(c.rng)), s.gap()
 	}
 	if !s.plain() {
-		c.say("user", c.id(2*c.turn), input)
+		c.addPart("user", c.id(2*c.turn), input)
 		// Later turns append after the parts of this row and never change them.
 		r.InputTokens, r.Parts = c.tokens, c.parts[:len(c.parts):len(c.parts)]
-		c.say("assistant", c.id(2*c.turn+1), answer)
+		c.addPart("assistant", c.id(2*c.turn+1), answer)
 	}
 	c.turn++
 	if c.tokens >= trace.MaxTokens {
@@ -99,7 +100,7 @@ func (c *conversation) nextTurn(s *Synthetic) trace.Record {
 	return r
 }
 
-func (c *conversation) say(role string, id uint64, tokens int) {
+func (c *conversation) addPart(role string, id uint64, tokens int) {
 	c.parts = append(c.parts, trace.Part{Role: role, ID: id, Tokens: tokens})
 	c.tokens += tokens
 }
@@ -113,6 +114,6 @@ const (
 )
 
 // id returns the id of the part at a position in the conversation.
-func (c *conversation) id(place int) uint64 {
-	return (c.number+1)<<20 | uint64(place)
+func (c *conversation) id(index int) uint64 {
+	return (c.number+1)<<20 | uint64(index)
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -38,8 +39,8 @@ func ParsePairs(s string) ([]Pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := checkPairs(pairs); err != nil {
-		return nil, err
+	if _, faults := checkPairs(pairs); len(faults) > 0 {
+		return nil, faults
 	}
 	return pairs, nil
 }
@@ -149,27 +150,23 @@ func jsonPairs(s string) ([]Pair, error) {
 }
 
 // checkPairs returns the faults, and the mean tokens of the longest pair.
-func checkPairs(pairs []Pair) (longest float64, err error) {
+func checkPairs(pairs []Pair) (longest float64, f fault.List) {
 	if len(pairs) == 0 || len(pairs) > maxPairs {
-		return 0, fmt.Errorf("want 1 to %d pairs, got %d", maxPairs, len(pairs))
+		f.Add("", "want 1 to %d pairs, got %d", maxPairs, len(pairs))
+		return 0, f
 	}
-	var errs []error
 	total := 0.0
 	for i, p := range pairs {
 		name := fmt.Sprintf("pair %d: ", i+1)
-		errs = append(errs, p.Input.check(name+"input length", 1, maxTokens)...)
-		errs = append(errs, p.Output.check(name+"output length", 1, maxTokens)...)
-		if !(p.Weight >= 0 && p.Weight <= 1e9) {
-			errs = append(errs, fmt.Errorf("%sshare: want 0 to 1e9, got %v", name, p.Weight))
-		}
+		p.Input.check(&f, name+"input length", name+"input length", 1, maxTokens)
+		p.Output.check(&f, name+"output length", name+"output length", 1, maxTokens)
+		f.If(!(p.Weight >= 0 && p.Weight <= 1e9), name+"share", "want 0 to 1e9, got %v", p.Weight)
 		total += p.Weight
 		longest = max(longest, p.Input.Mean+p.Output.Mean)
 	}
-	if total == 0 {
-		errs = append(errs, errors.New("shares: want one above 0, got none"))
-	}
+	f.If(total == 0, "shares", "want one above 0, got none")
 	if longest > 2*trace.MaxTokens {
 		longest = 0 // its fault is reported above
 	}
-	return longest, errors.Join(errs...)
+	return longest, f
 }

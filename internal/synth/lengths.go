@@ -1,10 +1,10 @@
 package synth
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -34,14 +34,11 @@ func (d Normal) whole(rng *rand.Rand, most int) int {
 }
 
 // check wants a mean from least to most.
-func (d Normal) check(name string, least, most float64) (errs []error) {
+func (d Normal) check(f *fault.List, mean, stddev string, least, most float64) {
 	if !(d.Mean >= least && d.Mean <= most) { // true for NaN, too
-		errs = append(errs, fmt.Errorf("%s: want a mean of %.0f to %.0f, got %v", name, least, most, d.Mean))
+		f.Add(mean, "want a mean of %.0f to %.0f, got %v", least, most, d.Mean)
 	}
-	if !(d.Stddev >= 0 && d.Stddev <= most) {
-		errs = append(errs, fmt.Errorf("%s: want a standard deviation of 0 to %.0f, got %v", name, most, d.Stddev))
-	}
-	return errs
+	f.If(!(d.Stddev >= 0 && d.Stddev <= most), stddev, "want a standard deviation of 0 to %.0f, got %v", most, d.Stddev)
 }
 
 // A Pair is one kind of request in a mixture.

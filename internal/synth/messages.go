@@ -20,7 +20,7 @@ func (p *Prompter) AppendMessages(dst []byte, r *trace.Record, salt uint64, over
 		dst = append(dst, `[{"role":"user","content":`...)
 		start := len(dst) + 1
 		dst, tokens = p.AppendText(append(dst, '"'), r, salt, overhead)
-		if p.texts != nil {
+		if p.Texts != nil {
 			dst = appendQuoted(dst[:start-1], string(dst[start:]))
 		} else {
 			dst = append(dst, '"')

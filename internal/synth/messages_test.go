@@ -44,10 +44,10 @@ func chat(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int,
 // oneTokenWords counts the tokens of a text, which must begin with a starter and continue with words of the list.
 func oneTokenWords(t *testing.T, p *Prompter, text string) int {
 	t.Helper()
-	known := vocabularies[p.words]
+	known := vocabularies[p.Words]
 	if known == nil {
-		known = vocabulary(p.words)
-		vocabularies[p.words] = known
+		known = vocabulary(p.Words)
+		vocabularies[p.Words] = known
 	}
 	parts := strings.Split(text, " ")
 	for i, word := range parts {

@@ -28,20 +28,13 @@ type Options struct {
 	Seed        uint64 // replays that must not share prefixes use different seeds
 	BlockTokens int    // tokens of a full block; 0 for a trace without blocks
 
-	// Texts, if set, appends about a number of tokens of a dataset's text to dst instead of words, for rows without parts. It is
-	// used with form Text only. Several goroutines may call it at once.
+	// Texts, if set, appends about a number of tokens of a dataset's text to dst instead of words, for rows without
+	// parts. It is used with form Text only. Several goroutines may call it at once.
 	Texts func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
 }
 
 // A Prompter makes the prompts of one trace. It may be used by several goroutines at once.
-type Prompter struct {
-	Form Form // as in Options
-
-	words       *token.Words
-	seed        uint64
-	blockTokens int
-	texts       func(dst []byte, r *trace.Record, salt uint64, tokens int) []byte
-}
+type Prompter struct{ Options }
 
 // New checks all options; its error has every fault.
 func New(o Options) (*Prompter, error) {
@@ -61,7 +54,7 @@ func New(o Options) (*Prompter, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	return &Prompter{Form: o.Form, words: o.Words, seed: o.Seed, blockTokens: o.BlockTokens, texts: o.Texts}, nil
+	return &Prompter{o}, nil
 }
 
 // AppendText appends the prompt of a row as words and says how many tokens it has: InputTokens − overhead, and at
@@ -71,9 +64,9 @@ func New(o Options) (*Prompter, error) {
 // The text is made of a-z and single spaces, so that it needs no escaping in JSON. It begins with a word that is one
 // token without a leading space, for chat templates trim and SentencePiece puts in a space of its own.
 func (p *Prompter) AppendText(dst []byte, r *trace.Record, salt uint64, overhead int) (prompt []byte, tokens int) {
-	if p.texts != nil && len(r.Parts) == 0 {
+	if p.Texts != nil && len(r.Parts) == 0 {
 		tokens = max(1, r.InputTokens-overhead)
-		return p.texts(dst, r, salt, tokens), tokens
+		return p.Texts(dst, r, salt, tokens), tokens
 	}
 	return p.AppendTurns(dst, r, salt, overhead, nil)
 }
@@ -82,19 +75,19 @@ func (p *Prompter) AppendText(dst []byte, r *trace.Record, salt uint64, overhead
 func (p *Prompter) appendWords(dst []byte, c *cut) []byte {
 	n := c.tokens
 	if c.opens {
-		dst = p.words.AppendStarter(dst, c.stream.below(uint64(p.words.Starters())))
+		dst = p.Words.AppendStarter(dst, c.stream.below(uint64(p.Words.Starters())))
 		n--
 	}
-	words := uint64(p.words.Len())
+	words := uint64(p.Words.Len())
 	for range n {
-		dst = p.words.Append(dst, c.stream.below(words))
+		dst = p.Words.Append(dst, c.stream.below(words))
 	}
 	return dst
 }
 
 // AppendIDs does the same with token ids, as a JSON array: [51234,1023].
 func (p *Prompter) AppendIDs(dst []byte, r *trace.Record, salt uint64, overhead int) (prompt []byte, tokens int) {
-	low, ids := int64(p.words.FirstID), uint64(p.words.LastID-p.words.FirstID+1)
+	low, ids := int64(p.Words.FirstID), uint64(p.Words.LastID-p.Words.FirstID+1)
 	open := byte('[')
 	for c := p.cut(r, salt, overhead); c.next(); tokens += c.tokens {
 		for range c.tokens {
@@ -106,16 +99,16 @@ func (p *Prompter) AppendIDs(dst []byte, r *trace.Record, salt uint64, overhead 
 	return append(dst, ']'), tokens
 }
 
-// Bytes is the room that the row's prompt needs in the Prompter's form, before any overhead is taken off: for ids at
-// least what it comes to, for text too but for one prompt in 10¹⁰. Messages have their frames in it; answers that replace
-// made-up ones, and texts of a data set, may be longer.
+// Bytes is the room that the row's prompt needs in the Prompter's form, before any overhead is taken off. No list of
+// ids is longer, and of texts one in 10¹⁰. Messages have their frames in it; answers that
+// replace made-up ones, and texts of a data set, may be longer.
 func (p *Prompter) Bytes(r *trace.Record) int {
 	n := float64(max(1, r.InputTokens))
 	if p.Form == Tokens {
 		return 6*int(n) + 1 // five digits and a comma each, the two brackets
 	}
 	// Lengths of words are independent draws with a deviation of 2.4 bytes, and none is over 16: mean + 6.6 deviations.
-	mean := float64(p.words.Bytes()) / float64(p.words.Len())
+	mean := float64(p.Words.Bytes()) / float64(p.Words.Len())
 	return int(math.Ceil(min(16*n, mean*n+16*math.Sqrt(n)))) + len(`{"role":"assistant","content":""},`)*len(r.Parts)
 }
 
@@ -142,7 +135,8 @@ func (p *Prompter) cut(r *trace.Record, salt uint64, overhead int) cut {
 	return c
 }
 
-// next moves to the next piece; it returns false at the end. After the row's blocks, or without blocks, comes text of the row's own.
+// next moves to the next piece; it returns false at the end. After the row's blocks, or without blocks, comes text of
+// the row's own.
 func (c *cut) next() bool {
 	if c.left == 0 {
 		return false
@@ -152,16 +146,16 @@ func (c *cut) next() bool {
 	case len(c.row.Parts) > 0:
 		c.part = c.row.Parts[c.at]
 		c.opens = true
-		c.stream = newStream(c.p.seed, c.salt, partDomain, c.part.ID)
+		c.stream = newStream(c.p.Seed, c.salt, partDomain, c.part.ID)
 		c.tokens = min(c.part.Tokens, c.left)
 		if c.part.Role == "assistant" {
 			c.answers++
 		}
-	case c.at < len(c.row.Blocks) && c.p.blockTokens > 0:
-		c.stream = newStream(c.p.seed, c.salt, blockDomain, c.row.Blocks[c.at])
-		c.tokens = min(c.p.blockTokens, c.left)
+	case c.at < len(c.row.Blocks) && c.p.BlockTokens > 0:
+		c.stream = newStream(c.p.Seed, c.salt, blockDomain, c.row.Blocks[c.at])
+		c.tokens = min(c.p.BlockTokens, c.left)
 	default:
-		c.stream = newStream(c.p.seed, c.salt, rowDomain, uint64(c.row.Number))
+		c.stream = newStream(c.p.Seed, c.salt, rowDomain, uint64(c.row.Number))
 		c.tokens = c.left
 	}
 	c.at++

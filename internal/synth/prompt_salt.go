@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -71,4 +72,14 @@ func (s Salt) source(workload string, loopStart time.Time, pass int64, r *trace.
 		return "session\x00" + r.Session + "\x00" + loop
 	}
 	return "row\x00" + strconv.Itoa(r.Number) + "\x00" + loop
+}
+
+// SessionID returns the id of a row's session in a pass of a loop, 16 hexadecimal digits. A row without a session has
+// an id of its own. Each loop has other ids, whatever the salt of the texts: for a router its sessions are new
+// conversations. The shards of one replay, a replay that was restarted and both sides of a comparison compute the
+// same ids.
+func SessionID(workload string, seed uint64, loopStart time.Time, pass int64, r *trace.Record) string {
+	source := SaltSession.source(workload, loopStart, pass, r)
+	sum := sha256.Sum256([]byte("id\x00" + strconv.FormatUint(seed, 10) + "\x00" + source))
+	return hex.EncodeToString(sum[:8])
 }

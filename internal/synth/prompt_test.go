@@ -61,10 +61,10 @@ var vocabularies = map[*token.Words]map[string]bool{}
 func text(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int) []string {
 	t.Helper()
 	got, n := p.AppendText([]byte("x"), r, salt, overhead)
-	known := vocabularies[p.words]
+	known := vocabularies[p.Words]
 	if known == nil {
-		known = vocabulary(p.words)
-		vocabularies[p.words] = known
+		known = vocabulary(p.Words)
+		vocabularies[p.Words] = known
 	}
 	parts := strings.Split(string(got[1:]), " ")
 	for i := range parts {
@@ -92,8 +92,8 @@ func ids(t *testing.T, p *Prompter, r *trace.Record, salt uint64, overhead int) 
 		t.Fatalf("row %d less %d: %d ids, says %d, want %d", r.Number, overhead, len(list), n, want)
 	}
 	for _, id := range list {
-		if id < p.words.FirstID || id > p.words.LastID {
-			t.Fatalf("id %d is not in %d to %d", id, p.words.FirstID, p.words.LastID)
+		if id < p.Words.FirstID || id > p.Words.LastID {
+			t.Fatalf("id %d is not in %d to %d", id, p.Words.FirstID, p.Words.LastID)
 		}
 	}
 	return list
@@ -214,7 +214,7 @@ func TestWhatKeepsTextsApart(t *testing.T) {
 func TestDrawsAreSplitMix64(t *testing.T) {
 	s := stream(1234567)
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
-		if got := s.draw(); got != want {
+		if got := s.Uint64(); got != want {
 			t.Errorf("draw %d: %d, want %d", i, got, want)
 		}
 	}

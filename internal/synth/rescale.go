@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
@@ -39,15 +40,14 @@ const (
 	longest = 285 * 365 * 24 * time.Hour // as far as a trace file's times reach
 )
 
-// Check returns every fault. Each begins with the field's name in lower case.
-func (s *RescaleOptions) Check() error {
-	var errs []error
+// Check returns every fault, with the field in lower case as its key.
+func (s *RescaleOptions) Check() (all fault.List) {
 	for _, f := range []struct {
 		name      string
 		got, most float64
 	}{{"speedup", s.Speedup, MaxSpeedup}, {"prefix_len", s.PrefixLen, MaxMultiplier}, {"prompt_len", s.PromptLen, MaxMultiplier}} {
 		if f.got != 0 && !(f.got >= 1/f.most && f.got <= f.most) { // true for NaN, too
-			errs = append(errs, fmt.Errorf("%s: want %v to %v, got %v", f.name, 1/f.most, f.most, f.got))
+			all.Add(f.name, "want %v to %v, got %v", 1/f.most, f.most, f.got)
 		}
 	}
 	for _, f := range []struct {
@@ -55,17 +55,17 @@ func (s *RescaleOptions) Check() error {
 		got, most int
 	}{{"prefix_root", s.PrefixRoot, MaxRoots}, {"max_input", s.MaxInput, trace.MaxTokens}, {"max_output", s.MaxOutput, trace.MaxTokens}, {"block_tokens", s.BlockTokens, trace.MaxTokens}} {
 		if f.got < 0 || f.got > f.most {
-			errs = append(errs, fmt.Errorf("%s: want 1 to %d, or 0 for none, got %d", f.name, f.most, f.got))
+			all.Add(f.name, "want 1 to %d, or 0 for none, got %d", f.most, f.got)
 		}
 	}
-	return errors.Join(errs...)
+	return all
 }
 
 // Rescale returns the rows as the scale changes them; they keep their numbers and lines. Only rows that are given as a length
 // change theirs; a row has one id for each of its blocks, the last of which may be partial, if it had any before. Rows
 // stand in any order, and the ones returned share nothing with them that is written to.
 func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
-	if err := s.Check(); err != nil {
+	if err := s.Check().Err(); err != nil {
 		return nil, err
 	}
 	for _, f := range []*float64{&s.Speedup, &s.PrefixLen, &s.PromptLen} {

@@ -36,14 +36,14 @@ func relink(rows []trace.Record, left []bool, wait func(time.Duration) time.Dura
 		for _, e := range r.After {
 			parent := known[e.Row]
 			if parent == nil || !gone[e.Row] {
-				after = addEdge(after, e)
+				after = trace.AddEdge(after, e)
 				continue
 			}
 			if !parent.Floating { // it would have ended at its own instant
 				at, floats = max(at, parent.Offset+wait(e.Wait)), false
 			}
 			for _, before := range parent.After {
-				after = addEdge(after, trace.Edge{Row: before.Row, Wait: before.Wait + e.Wait})
+				after = trace.AddEdge(after, trace.Edge{Row: before.Row, Wait: before.Wait + e.Wait})
 			}
 		}
 		for _, e := range after {
@@ -53,15 +53,4 @@ func relink(rows []trace.Record, left []bool, wait func(time.Duration) time.Dura
 		}
 		r.After, r.Offset, r.Floating = after, at, floats
 	}
-}
-
-// addEdge adds an edge to a list that has each parent once, with its longest wait.
-func addEdge(list []trace.Edge, e trace.Edge) []trace.Edge {
-	for i := range list {
-		if list[i].Row == e.Row {
-			list[i].Wait = max(list[i].Wait, e.Wait)
-			return list
-		}
-	}
-	return append(list, e)
 }

@@ -6,8 +6,8 @@ import (
 	"replayd/internal/trace"
 )
 
-// mostReused bounds the pieces that a Reuse remembers: about 40 MiB.
-const mostReused = 1 << 20
+// maxReused bounds the pieces that a Reuse remembers: about 40 MiB.
+const maxReused = 1 << 20
 
 // A Reuse counts the prompt tokens of a run that an earlier prompt of the run began with, too: the hits of an infinite prefix cache
 // that was empty at the begin of the run. The load itself explains no more hits than these. Several goroutines may call its methods.
@@ -22,7 +22,7 @@ type Reuse struct {
 func (u *Reuse) Add(p *Prompter, r *trace.Record, salt uint64, counts bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if r.InputTokens == 0 || p.texts != nil && len(r.Parts) == 0 || len(u.longest) > mostReused {
+	if r.InputTokens == 0 || p.Texts != nil && len(r.Parts) == 0 || len(u.longest) > maxReused {
 		u.blind = true
 	}
 	if u.blind {

@@ -70,10 +70,10 @@ func TestReuseIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	var u Reuse
-	for i := range mostReused + 2 {
+	for i := range maxReused + 2 {
 		u.Add(p, &trace.Record{Number: i, InputTokens: 1}, 0, true)
 	}
 	if n, known := u.Tokens(); known {
-		t.Error("known after " + strconv.Itoa(mostReused) + " pieces: " + strconv.FormatInt(n, 10))
+		t.Error("known after " + strconv.Itoa(maxReused) + " pieces: " + strconv.FormatInt(n, 10))
 	}
 }

@@ -2,10 +2,7 @@ package synth
 
 import _ "embed"
 
-// Sample is the bundled trace, in Mooncake's format: what Demo makes of the seed SampleSeed.
+// Sample is the bundled trace, in Mooncake's format: what its generator in shape_test.go makes of a seed.
 //
 //go:embed sample.jsonl
 var Sample []byte
-
-// SampleSeed is the seed of Sample.
-const SampleSeed = 1

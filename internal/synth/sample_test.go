@@ -32,7 +32,7 @@ func mooncake(t *testing.T, rows []trace.Record) []byte {
 }
 
 func TestSampleIsWhatItsSeedMakes(t *testing.T) {
-	got := mooncake(t, Demo.Records(SampleSeed))
+	got := mooncake(t, Demo.Records(sampleSeed))
 	if *update {
 		if err := os.WriteFile("sample.jsonl", got, 0o644); err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func TestSampleAsATrace(t *testing.T) {
 	if len(s.Warnings) > 0 || !s.Sorted {
 		t.Errorf("sorted %v, warnings %q", s.Sorted, s.Warnings)
 	}
-	rows := Demo.Records(SampleSeed)
+	rows := Demo.Records(sampleSeed)
 	input, output, early := []int{}, []int{}, 0
 	for _, r := range rows {
 		input, output = append(input, r.InputTokens), append(output, r.OutputTokens)

@@ -28,17 +28,15 @@ func newStream(seed uint64, salt uint64, d domain, id uint64) stream {
 
 // below draws an integer from 0 to n − 1, by multiplication instead of division: its bias is below n / 2⁶⁴.
 func (s *stream) below(n uint64) int {
-	hi, _ := bits.Mul64(s.draw(), n)
+	hi, _ := bits.Mul64(s.Uint64(), n)
 	return int(hi)
 }
 
-func (s *stream) draw() uint64 {
+// Uint64 returns the next draw. It implements rand.Source.
+func (s *stream) Uint64() uint64 {
 	*s += golden
 	return mix(uint64(*s))
 }
-
-// Uint64 implements rand.Source.
-func (s *stream) Uint64() uint64 { return s.draw() }
 
 const golden = 0x9e3779b97f4a7c15 // 2⁶⁴ / φ, odd
 

@@ -1,11 +1,11 @@
 package synth
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"time"
 
+	"replayd/internal/fault"
+	"replayd/internal/schedule"
 	"replayd/internal/trace"
 )
 
@@ -40,59 +40,61 @@ const (
 	MaxDelay = 24 * time.Hour
 )
 
-// Check returns every fault. Each begins with the field's name in lower case.
-func (s *Synthetic) Check() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// Check returns every fault, with the field in lower case as its key.
+func (s *Synthetic) Check() (f fault.List) {
 	longest := s.Input.Mean + s.Output.Mean
 	if len(s.Pairs) == 0 {
-		errs = append(errs, s.Input.check("input", 1, maxTokens)...)
-		errs = append(errs, s.Output.check("output", 0, maxTokens)...)
+		s.Input.check(&f, "input", "input.stddev", 1, maxTokens)
+		s.Output.check(&f, "output", "output.stddev", 0, maxTokens)
 	} else {
 		if s.Input != (Normal{}) || s.Output != (Normal{}) {
-			fault("pairs: want none beside input and output, got %d", len(s.Pairs))
+			f.Add("pairs", "want none beside input and output, got %d", len(s.Pairs))
 		}
-		var found error
+		var found fault.List
 		longest, found = checkPairs(s.Pairs)
-		if found != nil {
-			errs = append(errs, fmt.Errorf("pairs: %w", found))
+		for _, one := range found {
+			f.Add("pairs", "%v", one)
 		}
 	}
-	if s.System < 0 || s.System > trace.MaxTokens {
-		fault("system: want 0 to %d tokens, got %d", trace.MaxTokens, s.System)
+	f.If(s.System < 0 || s.System > trace.MaxTokens, "system", "want 0 to %d tokens, got %d", trace.MaxTokens, s.System)
+	s.Turns.check(&f, "turns", "turns.stddev", 0, MaxTurns)
+	if n := float64(s.System) + max(1, s.Turns.Mean)*longest; len(f) == 0 && n > maxTokens {
+		f.Add("turns", "want conversations of at most %d tokens, got about %.0f", trace.MaxTokens, n)
 	}
-	errs = append(errs, s.Turns.check("turns", 0, MaxTurns)...)
-	if n := float64(s.System) + max(1, s.Turns.Mean)*longest; len(errs) == 0 && n > maxTokens {
-		fault("turns: want conversations of at most %d tokens, got about %.0f", trace.MaxTokens, n)
+	delay := "delay"
+	if s.Delay >= 0 && s.Delay <= MaxDelay {
+		delay = "delay_stddev"
 	}
 	switch {
 	case s.Delay < 0 || s.DelayStddev < 0:
-		fault("delay: want 0s or more, got %v and a standard deviation of %v", s.Delay, s.DelayStddev)
+		f.Add(delay, "want 0s or more, got %v and a standard deviation of %v", s.Delay, s.DelayStddev)
 	case max(s.Delay, s.DelayStddev) > MaxDelay:
-		fault("delay: want at most %v, got %v and a standard deviation of %v", MaxDelay, s.Delay, s.DelayStddev)
+		f.Add(delay, "want at most %v, got %v and a standard deviation of %v", MaxDelay, s.Delay, s.DelayStddev)
 	}
-	if s.Users < 0 || s.Users > MaxUsers {
-		fault("users: want 0 to %d, got %d", MaxUsers, s.Users)
-	}
+	f.If(s.Users < 0 || s.Users > MaxUsers, "users", "want 0 to %d, got %d", MaxUsers, s.Users)
 	switch {
 	case !(s.Rate >= 0) || math.IsInf(s.Rate, 1):
-		fault("rate: want 0 or more requests per second, got %v", s.Rate)
+		f.Add("rate", "want 0 or more requests per second, got %v", s.Rate)
 	case s.Rate > 0 && s.Users == 0:
-		fault("rate: want users too, got none")
+		f.Add("rate", "want users too, got none")
 	case s.Rate > 0 && (s.Delay > 0 || s.DelayStddev > 0):
-		fault("delay: want none with a rate, which sets the time between turns, got %v", s.Delay)
+		f.Add("delay", "want none with a rate, which sets the time between turns, got %v", s.Delay)
 	}
-	return errors.Join(errs...)
+	return f
 }
 
 // Rows returns what gives the rows one after the other, from the first on. There is no last one. Memory grows with Users,
 // and with the turns of the conversations that are under way.
 func (s Synthetic) Rows() (next func() trace.Record) {
 	users := make([]user, max(1, s.Users))
+	var left []int
+	if s.Rate > 0 {
+		left = schedule.TurnsLeft(len(users), int(math.Round(s.Turns.Mean)))
+	}
 	number := 0
 	return func() trace.Record {
 		slot := number % len(users)
-		r := users[slot].next(&s, slot)
+		r := users[slot].next(&s, slot, left)
 		r.Number, r.Line = number, number+1
 		number++
 		return r

@@ -194,41 +194,6 @@ func TestUsersBeginWhereAIPerfHasThem(t *testing.T) {
 	}
 }
 
-// The same assignment as AIPerf's code computes it, for many numbers of users and turns.
-func TestUsersBeginAsAIPerfAssignsThem(t *testing.T) {
-	for users := 1; users <= 40; users++ {
-		for turns := 1; turns <= 30; turns++ {
-			lifetime := max(1, turns-1)
-			common := gcd(users, lifetime) > 1
-			step := 1
-			if common {
-				for n := 2; n < users; n++ {
-					if gcd(n, users) == 1 {
-						step = n
-						break
-					}
-				}
-			}
-			s := Synthetic{Turns: Normal{float64(turns), 0}, Users: users, Rate: 1}
-			seen := map[int]bool{0: true}
-			for i := 1; i < users; i++ {
-				age := (users - i) * lifetime
-				slot := users - age%users
-				if common {
-					slot = users - i*step%users
-				}
-				seen[slot] = true
-				if got, want := s.turnsLeft(slot), lifetime-age/users; got != want {
-					t.Fatalf("%d users, %d turns: slot %d has %d turns left, want %d", users, turns, slot, got, want)
-				}
-			}
-			if len(seen) != users {
-				t.Fatalf("%d users, %d turns: %d slots", users, turns, len(seen))
-			}
-		}
-	}
-}
-
 // Rows and messages must never change between versions or machines, or replays would not be comparable.
 func TestConversationsNeverChange(t *testing.T) {
 	s := Synthetic{
@@ -288,17 +253,20 @@ func TestSyntheticCheck(t *testing.T) {
 		{Synthetic{}, "input: want a mean of 1 to 16777216, got 0"},
 		{
 			Synthetic{Input: Normal{math.NaN(), -1}, Output: Normal{-1, math.Inf(1)}, System: -1, Turns: Normal{-1, 0}, Delay: -1, Users: -1, Rate: -1},
-			"input: want a mean of 1 to 16777216, got NaN\ninput: want a standard deviation of 0 to 16777216, got -1\n" +
-				"output: want a mean of 0 to 16777216, got -1\noutput: want a standard deviation of 0 to 16777216, got +Inf\n" +
+			"input: want a mean of 1 to 16777216, got NaN\ninput.stddev: want a standard deviation of 0 to 16777216, got -1\n" +
+				"output: want a mean of 0 to 16777216, got -1\noutput.stddev: want a standard deviation of 0 to 16777216, got +Inf\n" +
 				"system: want 0 to 16777216 tokens, got -1\n" +
 				"turns: want a mean of 0 to 10000, got -1\ndelay: want 0s or more, got -1ns and a standard deviation of 0s\n" +
 				"users: want 0 to 1048576, got -1\nrate: want 0 or more requests per second, got -1",
 		},
 		{Synthetic{Input: Normal{1, 0}, Pairs: []Pair{{}}}, "pairs: want none beside input and output, got 1\n" +
-			"pairs: pair 1: input length: want a mean of 1 to 16777216, got 0\npair 1: output length: want a mean of 1 to 16777216, got 0\n" +
-			"shares: want one above 0, got none"},
+			"pairs: pair 1: input length: want a mean of 1 to 16777216, got 0\npairs: pair 1: output length: want a mean of 1 to 16777216, got 0\n" +
+			"pairs: shares: want one above 0, got none"},
 		{Synthetic{Input: Normal{10_000, 0}, Turns: Normal{2000, 0}}, "turns: want conversations of at most 16777216 tokens, got about 20000000"},
-		{Synthetic{Input: Normal{1, 0}, Delay: time.Hour, DelayStddev: 25 * time.Hour}, "delay: want at most 24h0m0s, got 1h0m0s and a standard deviation of 25h0m0s"},
+		{
+			Synthetic{Input: Normal{1, 0}, Delay: time.Hour, DelayStddev: 25 * time.Hour},
+			"delay_stddev: want at most 24h0m0s, got 1h0m0s and a standard deviation of 25h0m0s",
+		},
 		{Synthetic{Input: Normal{1, 0}, Rate: 1}, "rate: want users too, got none"},
 		{Synthetic{Input: Normal{1, 0}, Rate: 1, Users: 2, Delay: time.Second}, "delay: want none with a rate, which sets the time between turns, got 1s"},
 	} {

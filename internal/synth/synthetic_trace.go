@@ -1,17 +1,17 @@
 package synth
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"time"
 
+	"replayd/internal/fault"
 	"replayd/internal/trace"
 )
 
-// A Draft describes a synthetic trace by its rate, its lengths and what its prompts share. A Shape describes conversations of people.
+// A Draft describes a synthetic trace by its rate, its lengths and what its prompts share.
 type Draft struct {
 	Rate float64       // conversations per second; with one turn each, requests
 	Span time.Duration // length of the trace
@@ -37,48 +37,40 @@ const (
 	maxPaths = 1 << 40
 )
 
-// Check returns every fault. Each begins with the field's name in lower case.
-func (d *Draft) Check() error {
-	var errs []error
-	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// Check returns every fault, with the field in lower case as its key.
+func (d *Draft) Check() (f fault.List) {
 	rate := d.Rate > 0 && !math.IsInf(d.Rate, 1)
-	if !rate {
-		fault("rate: want more than 0 requests per second, got %v", d.Rate)
-	}
-	if d.Span <= 0 {
-		fault("duration: want more than 0s, got %v", d.Span)
-	}
+	f.If(!rate, "rate", "want more than 0 requests per second, got %v", d.Rate)
+	f.If(d.Span <= 0, "span", "want more than 0s, got %v", d.Span)
 	if n := d.Rate * d.Span.Seconds() * max(1, d.Rows.Turns.Mean); rate && d.Span > 0 && n > MaxRows {
-		fault("duration: want at most %d rows, got about %.0f", MaxRows, n)
+		f.Add("span", "want at most %d rows, got about %.0f", MaxRows, n)
 	}
-	if d.BlockTokens < 1 || d.BlockTokens > trace.MaxTokens {
-		fault("block_tokens: want 1 to %d, got %d", trace.MaxTokens, d.BlockTokens)
-	}
-	if d.Rows.Users != 0 || d.Rows.Rate != 0 {
-		fault("users: want none, got %d", d.Rows.Users)
-	}
-	return errors.Join(append(errs, d.Rows.Check(), d.Tree.check())...)
+	f.If(d.BlockTokens < 1 || d.BlockTokens > trace.MaxTokens,
+		"block_tokens", "want 1 to %d, got %d", trace.MaxTokens, d.BlockTokens)
+	f.If(d.Rows.Users != 0 || d.Rows.Rate != 0, "users", "want none, got %d", d.Rows.Users)
+	return slices.Concat(f, d.Rows.Check(), d.Tree.check())
 }
 
-func (t *Tree) check() error {
+func (t *Tree) check() (f fault.List) {
 	switch {
 	case *t == Tree{}:
 		return nil
 	case !(t.Shared > 0 && t.Shared <= 1):
-		return fmt.Errorf("shared: want more than 0, and at most 1, of a prompt's tokens, got %v", t.Shared)
+		f.Add("tree.shared", "want more than 0, and at most 1, of a prompt's tokens, got %v", t.Shared)
+		return f
 	}
 	paths := float64(t.Roots) * math.Pow(float64(t.Branching), float64(t.Depth-1))
 	if t.Roots < 1 || t.Branching < 1 || t.Depth < 1 || paths > maxPaths {
-		return fmt.Errorf("tree: want roots, branching and depth ≥ 1, and at most %d paths, got %d, %d and %d", maxPaths, t.Roots, t.Branching, t.Depth)
+		f.Add("tree", "want roots, branching and depth ≥ 1, and at most %d paths, got %d, %d and %d", maxPaths, t.Roots, t.Branching, t.Depth)
 	}
-	return nil
+	return f
 }
 
 // Records makes the trace, in due order and with ids from 0 in order of use. Instants are whole milliseconds. Later turns are due
 // with the first one of their conversation and have their delay: they go out when the turn before has ended. The same draft
 // gives the same trace.
 func (d *Draft) Records() ([]trace.Record, error) {
-	if err := d.Check(); err != nil {
+	if err := d.Check().Err(); err != nil {
 		return nil, err
 	}
 	source := newStream(d.Seed, 0, arriveDomain, 0)
@@ -183,4 +175,23 @@ func (m *drafting) id(b block) uint64 {
 		m.ids[b] = id
 	}
 	return id
+}
+
+// number numbers the rows, and renames ids and sessions in the order of their first use.
+func number(rows []trace.Record) {
+	ids, sessions := map[uint64]uint64{}, map[string]string{"": ""}
+	for i := range rows {
+		r := &rows[i]
+		r.Number, r.Line = i, i+1
+		for j, id := range r.Blocks {
+			if _, ok := ids[id]; !ok {
+				ids[id] = uint64(len(ids))
+			}
+			r.Blocks[j] = ids[id]
+		}
+		if _, ok := sessions[r.Session]; !ok {
+			sessions[r.Session] = "s" + strconv.Itoa(len(sessions))
+		}
+		r.Session = sessions[r.Session]
+	}
 }

@@ -156,11 +156,17 @@ func TestDraftCheck(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(*Draft) {}, ""},
-		{"all", func(d *Draft) { *d = Draft{Tree: Tree{Roots: 1}} }, "rate: want more than 0 requests per second, got 0\nduration: want more than 0s, got 0s\n" +
-			"block_tokens: want 1 to 16777216, got 0\ninput: want a mean of 1 to 16777216, got 0\n" +
-			"shared: want more than 0, and at most 1, of a prompt's tokens, got 0"},
+		{
+			"all", func(d *Draft) { *d = Draft{Tree: Tree{Roots: 1}} },
+			"rate: want more than 0 requests per second, got 0\nspan: want more than 0s, got 0s\n" +
+				"block_tokens: want 1 to 16777216, got 0\ninput: want a mean of 1 to 16777216, got 0\n" +
+				"tree.shared: want more than 0, and at most 1, of a prompt's tokens, got 0",
+		},
 		{"rate", func(d *Draft) { d.Rate = math.Inf(1) }, "rate: want more than 0 requests per second, got +Inf"},
-		{"rows", func(d *Draft) { d.Span, d.Rows.Turns.Mean = 3000*time.Hour, 2 }, "duration: want at most 10000000 rows, got about 21600000"},
+		{
+			"rows", func(d *Draft) { d.Span, d.Rows.Turns.Mean = 3000*time.Hour, 2 },
+			"span: want at most 10000000 rows, got about 21600000",
+		},
 		{"users", func(d *Draft) { d.Rows.Users = 3 }, "users: want none, got 3"},
 		{"tree", func(d *Draft) { d.Tree = Tree{2, 0, 1, 0.5} }, "tree: want roots, branching and depth ≥ 1, and at most 1099511627776 paths, got 2, 0 and 1"},
 		{"paths", func(d *Draft) { d.Tree = Tree{2, 1024, 5, 0.5} }, "tree: want roots, branching and depth ≥ 1, and at most 1099511627776 paths, got 2, 1024 and 5"},

@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// mostBacklog is the most bytes that may wait for a file, without those being written.
-const mostBacklog = 256 << 10
+// maxBacklog is the most bytes that may wait for a file, without those being written.
+const maxBacklog = 256 << 10
+
+// longText is how many bytes are written of a text that is longer than the backlog.
+const longText = 16 << 10
 
 // A Backlog takes lines for a file and writes them in a goroutine of its own, so that no caller waits for the file. It
 // drops and counts lines that the file does not take in time (a pipe to a log collector that hangs) or refuses (a pipe
@@ -28,15 +31,22 @@ type Backlog struct {
 // NewBacklog returns a Backlog for a file. Run writes the lines.
 func NewBacklog(file io.Writer) *Backlog { return &Backlog{file: file, wake: make(chan struct{}, 1)} }
 
-// Write implements io.Writer for whole lines. It never fails.
+// Write implements io.Writer for whole lines. It never fails. Of a text that is longer than the backlog it keeps the beginning.
 func (b *Backlog) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.pending)+len(p) > mostBacklog {
+	kept := p
+	if len(p) > maxBacklog {
+		kept = append(bytes.ToValidUTF8(p[:longText], nil), "…\n"...)
+	}
+	if len(b.pending)+len(kept) > maxBacklog {
 		b.drop(p)
 		return len(p), nil
 	}
-	b.pending = append(b.pending, p...)
+	if len(kept) < len(p) {
+		b.dropped.Add(1)
+	}
+	b.pending = append(b.pending, kept...)
 	select {
 	case b.wake <- struct{}{}:
 	default:

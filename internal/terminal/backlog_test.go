@@ -34,6 +34,29 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, nil
 }
 
+// Of a text that is longer than the backlog the beginning is written, so that an error is never without a word. It counts as dropped.
+func TestBacklogOfALongText(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pipe{takes: -1}
+		b := NewBacklog(p)
+		done := make(chan struct{})
+		go func() { b.Run(); close(done) }()
+		text := "wrong: " + strings.Repeat("é", maxBacklog) + "\n"
+		if n, err := b.Write([]byte(text)); n != len(text) || err != nil {
+			t.Fatal(n, err)
+		}
+		b.Flush(time.Second)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if got := p.got.String(); !strings.HasPrefix(got, "wrong: ééé") || !strings.HasSuffix(got, "é…\n") ||
+			len(got) > maxBacklog || b.Dropped() != 1 {
+			t.Errorf("want the beginning, and one line dropped, got %d bytes, %d dropped", len(got), b.Dropped())
+		}
+		close(b.wake)
+		<-done
+	})
+}
+
 // No caller waits for a pipe that hangs. Lines that it does not
 // take are counted; lines that it takes are whole and in order.
 func TestBacklogOfAPipeThatHangs(t *testing.T) {
@@ -53,7 +76,7 @@ func TestBacklogOfAPipeThatHangs(t *testing.T) {
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("writing took %v", took)
 		}
-		const kept = 1 + mostBacklog/1024 // one line is being written
+		const kept = 1 + maxBacklog/1024 // one line is being written
 		if got := b.Dropped(); got != 1000-kept {
 			t.Errorf("want %d lines dropped, got %d", 1000-kept, got)
 		}

@@ -33,14 +33,14 @@ func (v view) state() []field {
 // figures returns the fields of rates and latencies. Those of the last seconds are left out at the end.
 func (v view) figures() []field {
 	var fields []field
-	add := func(rank int, said bool, format string, values ...any) {
-		if said {
+	add := func(rank int, show bool, format string, values ...any) {
+		if show {
 			fields = append(fields, field{text: fmt.Sprintf(format, values...), rank: rank})
 		}
 	}
 	add(7, !v.ended, "%.1f/s", v.rate)
 	add(5, !v.ended, "%d in flight", v.Ledger.InFlight)
-	add(3, true, "%d failed", v.failed())
+	add(3, true, "%d failed", v.Ledger.Failed())
 	add(3, v.cancelled() > 0, "%d cancelled", v.cancelled())
 	add(3, v.Ledger.Unsent() > 0, "%d dropped", v.Ledger.Unsent())
 	add(4, v.ttfts, "TTFT p50 %s", number.Latency(v.ttft50))
@@ -57,7 +57,7 @@ func (v view) figures() []field {
 const (
 	oneLine  = 120 // columns from which everything is on one line
 	leastBar = 10  // cells, or an eighth of the columns if that is more
-	mostBar  = 60
+	maxBar   = 60
 	gap      = "  "
 )
 
@@ -91,7 +91,7 @@ func (v view) barred(fields []field, room int) string {
 	if rest != "" {
 		rest = gap + rest
 	}
-	cells := min(mostBar, room-len("[]"+gap+percent)-Width(rest))
+	cells := min(maxBar, room-len("[]"+gap+percent)-Width(rest))
 	if cells < least {
 		return cut(percent+rest, room)
 	}

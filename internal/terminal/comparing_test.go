@@ -14,8 +14,8 @@ import (
 )
 
 // underWay is a comparison whose candidate has a slow prefill, after some blocks.
-func underWay() *canary.Judgement {
-	j := &canary.Judgement{
+func underWay() *canary.Judgment {
+	j := &canary.Judgment{
 		Verdict: canary.Undecided, Reason: canary.FewBlocks, Pairs: canary.Pairs{Judged: 1234, Void: 3}, More: 5, BlockTime: 2400 * time.Millisecond,
 	}
 	for _, m := range canary.Metrics {
@@ -35,11 +35,11 @@ func TestComparingGolden(t *testing.T) {
 	var b strings.Builder
 	o := canary.Defaults()
 	o.MinTime = 2 * time.Second
-	none := &canary.Judgement{Verdict: canary.Undecided, Reason: canary.FewBlocks, Pairs: canary.Pairs{Judged: 12}}
+	none := &canary.Judgment{Verdict: canary.Undecided, Reason: canary.FewBlocks, Pairs: canary.Pairs{Judged: 12}}
 	failed := underWay()
 	failed.Verdict, failed.Reason, failed.Metric, failed.More = canary.Fail, "", canary.TTFT, 0
 	for _, columns := range []int{40, 80, 120} {
-		for _, j := range []*canary.Judgement{none, underWay()} {
+		for _, j := range []*canary.Judgment{none, underWay()} {
 			synctest.Test(t, func(t *testing.T) {
 				s, y := terminal(t, columns)
 				c := NewComparing(s, nil, o, 2*time.Minute)

@@ -1,5 +1,5 @@
-// Package terminal shows the state of a run: progress, the wait
-// for a target, failures. It writes to a terminal or a log.
+// Package terminal shows the state of a run: progress and the wait
+// for a target. It writes to a terminal or a log.
 package terminal
 
 import (
@@ -57,7 +57,7 @@ func (p *Progress) Observe(r *measure.Request) {
 		p.lateness.add(r.Lateness())
 	}
 	if r.Outcome.Failed() {
-		p.lastErr = string(r.Outcome) + ": " + r.Error
+		p.lastErr = string(r.Outcome) + ": " + string(r.Error)
 	}
 	if r.Outcome != measure.OK {
 		return
@@ -159,26 +159,15 @@ func (p *Progress) rate() float64 {
 	return float64(last.finished-first.finished) / last.at.Sub(first.at).Seconds()
 }
 
-// A window is a ring buffer of the last values.
-type window struct {
-	values []time.Duration
-	next   int
-}
+// A window is the last values.
+type window []time.Duration
 
-func (w *window) add(d time.Duration) {
-	if len(w.values) < recent {
-		w.values = append(w.values, d)
-		return
-	}
-	w.values[w.next] = d
-	w.next = (w.next + 1) % recent
-}
+func (w *window) add(d time.Duration) { *w = append((*w)[max(0, len(*w)-recent+1):], d) }
 
 // percentile returns 0 if there are no values.
-func (w *window) percentile(p float64) time.Duration {
-	if len(w.values) == 0 {
+func (w window) percentile(p float64) time.Duration {
+	if len(w) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(w.values))
-	return time.Duration(stats.Percentile(p, int64(len(sorted)), func(rank int64) float64 { return float64(sorted[rank]) }))
+	return time.Duration(stats.PercentileOf(p, w))
 }

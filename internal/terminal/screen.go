@@ -1,16 +1,19 @@
 package terminal
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+
+	"golang.org/x/term"
 )
 
 // A Screen is an output that may be a terminal. On a terminal it keeps lines at the bottom and redraws them, while
-// written text, such as a log, scrolls by above. It uses no colors. It is safe for concurrent use.
+// written text, such as a log, scrolls by above. Text is escaped as Visible does. It uses no colors. It is safe for
+// concurrent use.
 type Screen struct {
 	out    io.Writer
 	width  func() int // nil: it cannot draw
@@ -21,21 +24,35 @@ type Screen struct {
 }
 
 // NewScreen returns the screen of a file; out writes to the file. It draws only on a terminal that knows control
-// sequences. Term is the environment's TERM; "dumb" means that the terminal knows none.
-func NewScreen(f *os.File, out io.Writer, term string) *Screen {
+// sequences. kind is the environment's TERM; "dumb" means that the terminal knows none.
+func NewScreen(f *os.File, out io.Writer, kind string) *Screen {
 	s := &Screen{out: out}
-	if term != "dumb" && isTerminal(f) {
-		s.width, s.height = func() int { return columns(f) }, func() int { return rows(f) }
+	if kind != "dumb" && Columns(f) > 0 {
+		s.width = func() int { columns, _, _ := size(f); return columns }
+		s.height = func() int { _, rows, _ := size(f); return rows }
 	}
 	return s
 }
 
 // Columns is the width of a file that is a terminal, and 0 of any other.
 func Columns(f *os.File) int {
-	if !isTerminal(f) {
+	columns, _, terminal := size(f)
+	if !terminal {
 		return 0
 	}
-	return columns(f)
+	return columns
+}
+
+// size asks a terminal for its size, which is 80 columns and 24 rows if the terminal does not know it. Other files have
+// none. File.Fd would make the file blocking, also for other processes that share it.
+func size(f *os.File) (columns, rows int, terminal bool) {
+	if c, err := f.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) { // it fails for a closed file
+			columns, rows, err = term.GetSize(int(fd))
+			terminal = err == nil
+		})
+	}
+	return cmp.Or(columns, 80), cmp.Or(rows, 24), terminal
 }
 
 // Terminal says whether something can be drawn.
@@ -58,14 +75,11 @@ const (
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.drawn) == 0 {
-		return s.out.Write(p)
+	text := escaped(string(p))
+	if len(s.drawn) > 0 {
+		text = "\r" + belowRest + text + s.block()
 	}
-	var b bytes.Buffer
-	b.WriteString("\r" + belowRest)
-	b.Write(p)
-	b.WriteString(s.block())
-	if _, err := s.out.Write(b.Bytes()); err != nil {
+	if _, err := io.WriteString(s.out, text); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -109,7 +123,7 @@ func (s *Screen) block() string {
 		if i > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString("\r" + noWrap + line + lineRest + wrap)
+		b.WriteString("\r" + noWrap + escaped(line) + lineRest + wrap)
 	}
 	if n := len(s.drawn) - 1; n > 0 {
 		fmt.Fprintf(b, up, n)

@@ -15,11 +15,21 @@ type Table struct {
 // Rows writes rows of cells under their headings, the first row. All columns but the first are aligned to the right.
 // While a row is wider than the table, the next of the spare columns is left out.
 func (t *Table) Rows(rows [][]string, spare []string) {
-	rows, widths := Narrow(rows, spare, t.Columns, RowWidth)
+	t.Aligned(rows, spare, func(column int, _ string) bool { return column == 0 })
+}
+
+// Aligned is Rows for a table that has other cells aligned to the left.
+func (t *Table) Aligned(rows [][]string, spare []string, left func(column int, cell string) bool) {
+	rows, widths := Narrow(rows, spare, t.Columns, rowWidth)
 	for _, cells := range rows {
-		line := fmt.Sprintf("%-*s", widths[0], cells[0])
-		for i, cell := range cells[1:] {
-			line += fmt.Sprintf("  %*s", widths[i+1], cell)
+		line := ""
+		for i, cell := range cells {
+			pad := strings.Repeat(" ", widths[i]-Width(cell))
+			if left(i, cell) {
+				line += cell + pad + "  "
+			} else {
+				line += pad + cell + "  "
+			}
 		}
 		fmt.Fprintln(t, strings.TrimRight(line, " "))
 	}
@@ -47,8 +57,8 @@ func Narrow(rows [][]string, spare []string, columns int, width func(widths []in
 	return narrow, widths
 }
 
-// RowWidth returns the width of a row with two spaces between its columns.
-func RowWidth(widths []int) int {
+// rowWidth returns the width of a row with two spaces between its columns.
+func rowWidth(widths []int) int {
 	sum := -2
 	for _, w := range widths {
 		sum += w + 2

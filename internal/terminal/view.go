@@ -27,9 +27,9 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 	defer p.mu.Unlock()
 	return view{
 		Outlook: o, elapsed: elapsed, ended: ended, rate: p.rate(),
-		ttfts: len(p.ttft.values) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
-		tpots: len(p.tpot.values) > 0, tpot50: p.tpot.percentile(50),
-		lates: len(p.lateness.values) > 0, late99: p.lateness.percentile(99),
+		ttfts: len(p.ttft) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
+		tpots: len(p.tpot) > 0, tpot50: p.tpot.percentile(50),
+		lates: len(p.lateness) > 0, late99: p.lateness.percentile(99),
 		lastErr: p.lastErr,
 	}
 }
@@ -37,10 +37,6 @@ func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
 func (v view) done() int { return int(v.Ledger.Finished() + v.Ledger.Unsent()) }
 
 func (v view) cancelled() int64 { return v.Ledger.Outcomes[measure.Cancelled] }
-
-func (v view) failed() int64 {
-	return v.Ledger.Finished() - v.Ledger.Outcomes[measure.OK] - v.cancelled()
-}
 
 // share returns the part that is done, 0 to 1, by requests or
 // else by the plan's time. It returns false if neither is known.
@@ -81,7 +77,7 @@ func (v view) attributes() []any {
 	if v.Requests > 0 {
 		a = append(a, "of", v.Requests)
 	}
-	a = append(a, "ok", v.Ledger.Outcomes[measure.OK], "failed", v.failed(), "dropped", v.Ledger.Unsent())
+	a = append(a, "ok", v.Ledger.Outcomes[measure.OK], "failed", v.Ledger.Failed(), "dropped", v.Ledger.Unsent())
 	if v.cancelled() > 0 {
 		a = append(a, "cancelled", v.cancelled())
 	}

@@ -35,10 +35,12 @@ func (a *added) add(content string, t addedToken) {
 
 // each calls yield with the parts of a text in order until yield returns false. A part is an added token, or the text
 // between two of them (id -1).
-func (a *added) each(text []byte, yield func(begin, end, id int) bool) bool {
+//
+// The search is how many bytes may be compared with tokens. Below 0, no further token is found.
+func (a *added) each(text []byte, search *int, yield func(begin, end, id int) bool) bool {
 	done := 0
-	for at := 0; at < len(text) && len(a.tokens) > 0; {
-		t, size := a.longest(text[at:])
+	for at := 0; at < len(text) && len(a.tokens) > 0 && *search >= 0; {
+		t, size := a.longest(text[at:], search)
 		if size == 0 {
 			at++
 			continue
@@ -76,9 +78,10 @@ func (a *added) each(text []byte, yield func(begin, end, id int) bool) bool {
 }
 
 // longest returns the longest token at the beginning of a text, and its length; 0 if there is none.
-func (a *added) longest(text []byte) (addedToken, int) {
+func (a *added) longest(text []byte, search *int) (addedToken, int) {
 	for _, n := range a.lengths[text[0]] {
 		if n <= len(text) {
+			*search -= 1 + n/16 // a hash takes no longer
 			if t, ok := a.tokens[string(text[:n])]; ok {
 				return t, n
 			}

@@ -19,7 +19,7 @@ type bpe struct {
 	byteFallback bool       // an unknown rune is encoded as its bytes if possible
 	ignoreMerges bool       // a word that is in the vocabulary is one token, without merges
 
-	neighbours bitset // by neighbourhood: pairs of runes that are adjacent in some token; nil if words are not split at borders
+	neighbors bitset // by neighborhood: pairs of runes that are adjacent in some token; nil if words are not split at borders
 }
 
 const none = -1
@@ -27,12 +27,12 @@ const none = -1
 // seal computes the tables that speed up the encoding. Vocabulary and merges must be complete.
 func (b *bpe) seal() {
 	if !b.byteLevel && !b.ignoreMerges && b.unknown != none {
-		b.neighbours = make(bitset, 1<<22/64)
+		b.neighbors = make(bitset, 1<<22/64)
 		for s := range b.ids {
 			last := rune(none)
 			for _, r := range s {
 				if last != none {
-					b.neighbours.set(neighbourhood(last, r))
+					b.neighbors.set(neighborhood(last, r))
 				}
 				last = r
 			}
@@ -81,13 +81,13 @@ func (b *bpe) append(dst []int, word []byte, m *merger) []int {
 // crosses the border between them, so the parts on both sides can be encoded separately. Without an unknown token there are
 // no borders: a rune that is not in the vocabulary is left out, which makes its neighbors adjacent.
 func (b *bpe) border(word []byte, at int) int {
-	if b.neighbours == nil {
+	if b.neighbors == nil {
 		return len(word)
 	}
 	last, size := utf8.DecodeRune(word[at:])
 	for at += size; at < len(word); at += size {
 		var r rune
-		if r, size = utf8.DecodeRune(word[at:]); !b.neighbours.has(neighbourhood(last, r)) {
+		if r, size = utf8.DecodeRune(word[at:]); !b.neighbors.has(neighborhood(last, r)) {
 			return at
 		}
 		last = r
@@ -134,8 +134,8 @@ func (b *bpe) spellsBytes(one []byte) bool {
 	return true
 }
 
-// neighbourhood returns the index of two adjacent runes. Two pairs may share an index, which only costs time.
-func neighbourhood(a, b rune) uint32 {
+// neighborhood returns the index of two adjacent runes. Two pairs may share an index, which only costs time.
+func neighborhood(a, b rune) uint32 {
 	return uint32((uint64(a)<<21 | uint64(b)) * 0x9e3779b97f4a7c15 >> 42)
 }
 

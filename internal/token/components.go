@@ -53,7 +53,7 @@ func (t *Tokenizer) normalizer(c *component, field string) error {
 	}
 	if form, ok := forms[c.Type]; ok {
 		t.steps = append(t.steps, normalization{form: &form})
-		return nil
+		return t.grows(field, growthOf(c.Type), 0)
 	}
 	switch c.Type {
 	case "Sequence":
@@ -65,12 +65,13 @@ func (t *Tokenizer) normalizer(c *component, field string) error {
 	case "Prepend":
 		if c.Prepend != "" {
 			t.steps = append(t.steps, normalization{prepend: c.Prepend})
+			return t.grows(field, 1, len(c.Prepend))
 		}
 	case "Replace":
-		step := normalization{new: c.Content}
+		step, least := normalization{new: c.Content}, 1 // a pattern matches one byte or more
 		switch {
 		case c.Pattern.String != nil && *c.Pattern.String != "":
-			step.old = *c.Pattern.String
+			step.old, least = *c.Pattern.String, len(*c.Pattern.String)
 		case c.Pattern.Regex != nil:
 			p, err := compilePattern(*c.Pattern.Regex)
 			if err != nil {
@@ -81,8 +82,9 @@ func (t *Tokenizer) normalizer(c *component, field string) error {
 			return fmt.Errorf("%s.pattern: want a String or a Regex, got neither", field)
 		}
 		t.steps = append(t.steps, step)
+		return t.grows(field, replaces(least, len(c.Content)), 0)
 	default:
-		return fmt.Errorf("%s.type: want Sequence, NFC, NFD, NFKC, NFKD, Prepend or Replace, got %q", field, c.Type)
+		return fmt.Errorf("%s.type: want Sequence, NFC, NFD, NFKC, NFKD, Prepend or Replace, got %.60q", field, c.Type)
 	}
 	return nil
 }
@@ -96,7 +98,7 @@ func (t *Tokenizer) preTokenizer(c *component, field string, first bool) error {
 		return err
 	}
 	if t.model.byteLevel {
-		return fmt.Errorf("%s: want ByteLevel as the last one, got %q after it", field, c.Type)
+		return fmt.Errorf("%s: want ByteLevel as the last one, got %.60q after it", field, c.Type)
 	}
 	add := func(pattern string, b behavior, invert bool) error {
 		p, err := compilePattern(pattern)
@@ -124,7 +126,7 @@ func (t *Tokenizer) preTokenizer(c *component, field string, first bool) error {
 	case "Split":
 		b, ok := behaviors[c.Behavior]
 		if !ok {
-			return fmt.Errorf("%s.behavior: want Isolated, Removed, Contiguous, MergedWithPrevious or MergedWithNext, got %q", field, c.Behavior)
+			return fmt.Errorf("%s.behavior: want Isolated, Removed, Contiguous, MergedWithPrevious or MergedWithNext, got %.60q", field, c.Behavior)
 		}
 		switch {
 		case c.Pattern.Regex != nil:
@@ -152,13 +154,13 @@ func (t *Tokenizer) preTokenizer(c *component, field string, first bool) error {
 			b, ok = isolated, true
 		}
 		if !ok {
-			return fmt.Errorf("%s.behavior: want one of Split's, got %q", field, c.Behavior)
+			return fmt.Errorf("%s.behavior: want one of Split's, got %.60q", field, c.Behavior)
 		}
 		return add("[\\p{P}!-/:-@\\[-`{-~]", b, false)
 	case "Metaspace":
 		return t.metaspace(c, field, first)
 	default:
-		return fmt.Errorf("%s.type: want Sequence, ByteLevel, Split, Digits, Punctuation or Metaspace, got %q", field, c.Type)
+		return fmt.Errorf("%s.type: want Sequence, ByteLevel, Split, Digits, Punctuation or Metaspace, got %.60q", field, c.Type)
 	}
 	return nil
 }
@@ -186,10 +188,10 @@ func (t *Tokenizer) metaspace(c *component, field string, first bool) error {
 		t.lead.text, t.lead.firstOnly = c.Replacement, true
 	case "never":
 	default:
-		return fmt.Errorf("%s.prepend_scheme: want always, first or never, got %q", field, scheme)
+		return fmt.Errorf("%s.prepend_scheme: want always, first or never, got %.60q", field, scheme)
 	}
-	if c.Split != nil && !*c.Split {
-		return nil
+	if err := t.grows(field, replaces(len(" "), len(c.Replacement)), len(t.lead.text)); err != nil || c.Split != nil && !*c.Split {
+		return err
 	}
 	s, err := literalSplit(c.Replacement, mergedWithNext)
 	t.splits = append(t.splits, s)

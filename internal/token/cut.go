@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// around is the number of words on each side of the n-th token in which Cut looks for the end. A text that ends within a
-// word has other tokens there, and sometimes other words before it, but only nearby.
-const around = 4
+// wordsAround is the number of words on each side of the n-th token in which Cut looks for the end. A text that
+// ends within a word has other tokens there, and sometimes other words before it, but only nearby.
+const wordsAround = 4
 
 // Cut returns the longest prefix of a text that has exactly n tokens when it is counted alone, and n. The prefix ends
 // between two characters. Some texts have no such prefix: the n-th token may be in the middle of a character of three
@@ -15,15 +15,20 @@ const around = 4
 // at most n tokens is returned whole.
 //
 // Cut does not look for a prefix that ends more than four words after the n-th token. In a word of many kilobytes, it does
-// not look further than some characters after the n-th token.
-func (t *Tokenizer) Cut(text []byte, n int) (prefix []byte, tokens int) {
+// not look further than some characters after the n-th token. It has the errors of Count.
+func (t *Tokenizer) Cut(text []byte, n int) (prefix []byte, tokens int, err error) {
 	if n <= 0 {
-		return text[:0], 0
+		return text[:0], 0, nil
 	}
 	clean := valid(text)
-	end, tokens := t.cut(clean, n)
+	w := t.walk(len(clean))
+	defer w.done()
+	end, tokens := w.cut(clean, n)
+	if w.err != nil {
+		return text[:0], 0, w.err
+	}
 	if len(clean) == len(text) {
-		return text[:end], tokens
+		return text[:end], tokens, nil
 	}
 	original := 0 // end of the same number of characters in text, which has invalid UTF-8
 	for at := 0; at < end; {
@@ -32,20 +37,16 @@ func (t *Tokenizer) Cut(text []byte, n int) (prefix []byte, tokens int) {
 		_, size = utf8.DecodeRune(text[original:])
 		original += size
 	}
-	return text[:original], tokens
+	return text[:original], tokens, nil
 }
 
-func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
-	w := t.walk()
-	defer t.walks.Put(w)
-	from, begin, high := w.near(text, n)
-	if w.tokens <= n {
-		return len(text), w.tokens
+func (w *walk) cut(text []byte, n int) (end, tokens int) {
+	from, begin, high, tokens := w.near(text, n)
+	if tokens <= n || w.err != nil {
+		return len(text), tokens
 	}
 	wrong := 0 // whole count − count from the mark; almost always 0
 	count := func(end int) int {
-		w := t.walk()
-		defer t.walks.Put(w)
 		w.from(text[begin:end], begin == 0, from.at > 0)
 		return from.tokens + w.tokens + wrong
 	}
@@ -54,8 +55,9 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 	for end = high; end > low; {
 		tokens = count(end)
 		if tokens == n {
-			whole := t.Count(text[:end])
-			if whole == n {
+			w.whole(text[:end])
+			whole := w.tokens
+			if whole == n || w.err != nil {
 				return end, n
 			}
 			if wrong == 0 { // correct by the difference, and try all ends again
@@ -69,34 +71,35 @@ func (t *Tokenizer) cut(text []byte, n int) (end, tokens int) {
 		end = runeBefore(text, end)
 	}
 	for end = best; ; end = runeBefore(text, end) {
-		if tokens = t.Count(text[:end]); tokens <= n {
-			return end, tokens
+		if w.whole(text[:end]); w.tokens <= n || w.err != nil {
+			return end, w.tokens
 		}
 	}
 }
 
 // near walks through a text until some words after its n-th token. It returns a mark some words before that token, the
-// mark's position in the text, and the position at which the walk ended.
-func (w *walk) near(text []byte, n int) (from mark, begin, high int) {
-	var before [around]mark // ring buffer of the last marks with at most n tokens before them
+// mark's position in the text, the position at which the walk ended, and the number of tokens until there.
+func (w *walk) near(text []byte, n int) (from mark, begin, high, tokens int) {
+	var before [wordsAround]mark // ring buffer of the last marks with at most n tokens before them
 	var stopped mark
 	seen, after := 0, 0
 	w.mark = func(m mark) bool {
 		if m.tokens <= n {
-			before[seen%around] = m
+			before[seen%wordsAround] = m
 			seen++
 			return true
 		}
 		stopped = m
 		after++
-		return after <= around
+		return after <= wordsAround
 	}
 	w.whole(text)
-	from, high = before[max(seen-around, 0)%around], len(text)
-	if after > around {
-		high = w.place(text, stopped)
+	w.mark = nil
+	from, high, tokens = before[max(seen-wordsAround, 0)%wordsAround], len(text), w.tokens
+	if after > wordsAround {
+		high = w.position(text, stopped)
 	}
-	return from, w.place(text, from), high
+	return from, w.position(text, from), high, tokens
 }
 
 // window narrows the range of possible ends. Usually it returns the whole range. If words are so long that to count every
@@ -130,9 +133,9 @@ func runeBefore(text []byte, at int) int {
 	return at - size
 }
 
-// place returns the position of a mark in the text: the end of the longest prefix whose normalized form is at most as long
-// as the mark's.
-func (w *walk) place(text []byte, m mark) int {
+// position returns the position of a mark in the text: the end of the longest prefix whose normalized form is at
+// most as long as the mark's.
+func (w *walk) position(text []byte, m mark) int {
 	if m.same {
 		return m.begin + m.at
 	}
@@ -148,8 +151,9 @@ func (w *walk) place(text []byte, m mark) int {
 
 // length returns the length of the normalized text between two added tokens, including all that normalization inserts.
 func (w *walk) length(text []byte, first bool) int {
-	normal, n := normalize(w.t.steps, text, &w.spare, false), 0
-	w.t.late.each(normal, func(begin, end, id int) bool {
+	w.begin(len(text))
+	normal, n := w.normalize(text, false), 0
+	w.t.late.each(normal, &w.search, func(begin, end, id int) bool {
 		if id != none {
 			n += end - begin
 		} else {

@@ -9,7 +9,7 @@ import (
 )
 
 // longest returns the result that Cut promises, by trying all prefixes.
-func longest(tok *Tokenizer, text []byte, n int) (prefix []byte, tokens int) {
+func longest(tok sure, text []byte, n int) (prefix []byte, tokens int) {
 	if tokens = tok.Count(text); tokens <= n {
 		return text, tokens
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -16,27 +15,20 @@ const maxID = 1<<24 - 1
 // A tokenizerFile holds the parts of a tokenizer.json that affect counts, as Hugging Face's tokenizers 0.23 writes it. Its
 // post-processor adds special tokens around a text, which are not counted. Its truncation and padding are for training.
 type tokenizerFile struct {
-	AddedTokens []struct {
-		ID         int    `json:"id"`
-		Content    string `json:"content"`
-		SingleWord bool   `json:"single_word"`
-		Lstrip     bool   `json:"lstrip"`
-		Rstrip     bool   `json:"rstrip"`
-		Normalized bool   `json:"normalized"`
-	} `json:"added_tokens"`
-	Normalizer   *component `json:"normalizer"`
-	PreTokenizer *component `json:"pre_tokenizer"`
+	AddedTokens  addedTokens `json:"added_tokens"`
+	Normalizer   *section    `json:"normalizer"`
+	PreTokenizer *section    `json:"pre_tokenizer"`
 	Model        struct {
-		Type                    string           `json:"type"`
-		Dropout                 float64          `json:"dropout"`
-		UnkToken                *string          `json:"unk_token"`
-		ContinuingSubwordPrefix string           `json:"continuing_subword_prefix"`
-		EndOfWordSuffix         string           `json:"end_of_word_suffix"`
-		FuseUnk                 bool             `json:"fuse_unk"`
-		ByteFallback            bool             `json:"byte_fallback"`
-		IgnoreMerges            bool             `json:"ignore_merges"`
-		Vocab                   map[string]int32 `json:"vocab"`
-		Merges                  merges           `json:"merges"`
+		Type                    string     `json:"type"`
+		Dropout                 float64    `json:"dropout"`
+		UnkToken                *string    `json:"unk_token"`
+		ContinuingSubwordPrefix string     `json:"continuing_subword_prefix"`
+		EndOfWordSuffix         string     `json:"end_of_word_suffix"`
+		FuseUnk                 bool       `json:"fuse_unk"`
+		ByteFallback            bool       `json:"byte_fallback"`
+		IgnoreMerges            bool       `json:"ignore_merges"`
+		Vocab                   vocabulary `json:"vocab"`
+		Merges                  merges     `json:"merges"`
 	} `json:"model"`
 }
 
@@ -47,9 +39,12 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		return fmt.Errorf("byte %d: %w", syntax.Offset, err)
 	}
+	if errors.As(err, new(excess)) {
+		return err
+	}
 	m := &f.Model
 	if m.Type != "BPE" && (m.Type != "" || m.Merges == nil) {
-		return fmt.Errorf(`model.type: want "BPE", got %q`, m.Type) // another model's vocabulary may have another form
+		return fmt.Errorf(`model.type: want "BPE", got %.60q`, m.Type) // another model's vocabulary may have another form
 	}
 	if err != nil {
 		return located(err, "")
@@ -63,16 +58,19 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	want(len(m.Vocab) > 0, "vocab", "tokens and their ids", "none")
 	want(m.Merges != nil, "merges", "pairs of tokens", "none")
 	want(m.Dropout == 0, "dropout", "none", m.Dropout)
-	want(m.ContinuingSubwordPrefix == "", "continuing_subword_prefix", "none", strconv.Quote(m.ContinuingSubwordPrefix))
-	want(m.EndOfWordSuffix == "", "end_of_word_suffix", "none", strconv.Quote(m.EndOfWordSuffix))
-	errs = append(errs, t.normalizer(f.Normalizer, "normalizer"), t.preTokenizer(f.PreTokenizer, "pre_tokenizer", true))
+	want(m.ContinuingSubwordPrefix == "", "continuing_subword_prefix", "none", fmt.Sprintf("%.60q", m.ContinuingSubwordPrefix))
+	want(m.EndOfWordSuffix == "", "end_of_word_suffix", "none", fmt.Sprintf("%.60q", m.EndOfWordSuffix))
+	errs = append(errs, t.normalizer(f.Normalizer.whole(), "normalizer"), t.preTokenizer(f.PreTokenizer.whole(), "pre_tokenizer", true))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 
 	for content, id := range m.Vocab {
 		if id < 0 || id > maxID {
-			return fmt.Errorf("model.vocab: want ids from 0 to %d, got %d of %q", maxID, id, content)
+			return fmt.Errorf("model.vocab: want ids from 0 to %d, got %d of %.60q", maxID, id, content)
+		}
+		if len(content) > maxTokenBytes {
+			return fmt.Errorf("model.vocab: want tokens of at most %d bytes, got %d: %.60q", maxTokenBytes, len(content), content)
 		}
 	}
 	b := &t.model
@@ -80,7 +78,7 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	if m.UnkToken != nil {
 		id, ok := m.Vocab[*m.UnkToken]
 		if !ok {
-			return fmt.Errorf("model.unk_token: want a token of the vocabulary, got %q", *m.UnkToken)
+			return fmt.Errorf("model.unk_token: want a token of the vocabulary, got %.60q", *m.UnkToken)
 		}
 		b.unknown = id
 	}
@@ -93,15 +91,30 @@ func (t *Tokenizer) readJSON(data []byte) error {
 		t.format = "byte-level BPE"
 	}
 
-	for i, a := range f.AddedTokens {
+	return t.readAdded(f.AddedTokens)
+}
+
+// readAdded indexes the added tokens.
+func (t *Tokenizer) readAdded(all addedTokens) error {
+	w := t.walk(0)
+	defer w.done()
+	for i, a := range all {
 		if a.ID < 0 || a.ID > maxID {
 			return fmt.Errorf("added_tokens[%d].id: want 0 to %d, got %d", i, maxID, a.ID)
 		}
+		content := []byte(a.Content)
+		if a.Normalized && len(content) <= maxTokenBytes { // this token is searched in the normalized text
+			w.begin(len(content))
+			content = w.normalize(content, false)
+		}
+		if len(content) > maxTokenBytes || w.err != nil {
+			return fmt.Errorf("added_tokens[%d].content: want at most %d bytes with what normalizers insert, got more: %.60q", i, maxTokenBytes, a.Content)
+		}
 		token := addedToken{id: a.ID, lstrip: a.Lstrip, rstrip: a.Rstrip, singleWord: a.SingleWord}
-		if a.Normalized { // this token is searched in the normalized text
-			t.late.add(string(normalize(t.steps, []byte(a.Content), &[2][]byte{}, false)), token)
+		if a.Normalized {
+			t.late.add(string(content), token)
 		} else {
-			t.early.add(a.Content, token)
+			t.early.add(string(content), token)
 		}
 	}
 	return nil
@@ -113,9 +126,12 @@ func (b *bpe) readMerges(all merges, vocab map[string]int32) error {
 	for i, m := range all {
 		left, ok := vocab[m[0]]
 		right, too := vocab[m[1]]
-		becomes, three := vocab[m[0]+m[1]]
-		if !ok || !too || !three {
-			return fmt.Errorf("model.merges[%d]: want two tokens that make a third one of the vocabulary, got %q and %q", i, m[0], m[1])
+		becomes, three := int32(0), false
+		if ok && too { // else they may be long
+			becomes, three = vocab[m[0]+m[1]]
+		}
+		if !three {
+			return fmt.Errorf("model.merges[%d]: want two tokens that make a third one of the vocabulary, got %.60q and %.60q", i, m[0], m[1])
 		}
 		b.merges.set(left, right, int32(i), becomes)
 	}
@@ -127,6 +143,13 @@ type merges [][2]string
 
 // UnmarshalJSON parses a list of "a b", the form before version 0.20, or of ["a", "b"].
 func (m *merges) UnmarshalJSON(data []byte) error {
+	n := elements(data)
+	if n > maxMerges {
+		return excess(fmt.Sprintf("model.merges: want at most %d, got %d", maxMerges, n))
+	}
+	if inner := commas(data, 2); inner > maxMerges { // a list may have as many tokens as the file has room for
+		return excess(fmt.Sprintf("model.merges: want two tokens each, got %d in %d", inner+n, n))
+	}
 	var lines []string
 	if bytes.HasPrefix(bytes.TrimLeft(data[1:], " \t\r\n"), []byte("[")) {
 		var both [][]string
@@ -207,8 +230,7 @@ func byteOf(r rune) (byte, bool) {
 
 // located adds the field that has a wrong type to the error.
 func located(err error, field string) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s: want %s, got %s", cmp.Or(wrong.Field, field), wrong.Type, wrong.Value)
 	}
 	return err

@@ -62,10 +62,11 @@ func literal(r rune, fold bool) []rune {
 	return pairs
 }
 
-// find returns the first match at or after a position. If there is none, end ≤ start.
-func (p *pattern) find(text []byte, from int) (start, end int) {
-	for start = from; start < len(text); {
-		if end = p.match(p.first, text, start); end > start {
+// find returns the first match at or after a position. If there is none, end ≤ start. The search is how many bytes may be compared:
+// a pattern that gives back what it took can take a text times a text. Below 0, there is no match.
+func (p *pattern) find(text []byte, from int, search *int) (start, end int) {
+	for start = from; start < len(text) && *search >= 0; {
+		if end = p.match(p.first, text, start, search); end > start {
 			return start, end
 		}
 		_, size := utf8.DecodeRune(text[start:])
@@ -76,8 +77,11 @@ func (p *pattern) find(text []byte, from int) (start, end int) {
 
 // match returns the end of the match of node n and its successors at a position, or -1. The recursion is as deep as the
 // pattern.
-func (p *pattern) match(n *node, text []byte, at int) int {
+func (p *pattern) match(n *node, text []byte, at int, search *int) int {
 	for n != nil {
+		if *search--; *search < 0 {
+			return -1
+		}
 		switch {
 		case n.class >= 0:
 			begin, runes := at, 0
@@ -92,12 +96,13 @@ func (p *pattern) match(n *node, text []byte, at int) int {
 				at += size
 				runes++
 			}
+			*search -= at - begin
 			if runes < n.min {
 				return -1
 			}
 			// Greedy: give back one rune at a time until the rest matches.
 			for ; runes > n.min && n.next != nil; runes-- {
-				if end := p.match(n.next, text, at); end >= 0 {
+				if end := p.match(n.next, text, at, search); end >= 0 {
 					return end
 				}
 				_, size := utf8.DecodeLastRune(text[begin:at])
@@ -109,7 +114,7 @@ func (p *pattern) match(n *node, text []byte, at int) int {
 			}
 		default:
 			for _, branch := range n.branches {
-				if end := p.match(branch, text, at); end >= 0 {
+				if end := p.match(branch, text, at, search); end >= 0 {
 					return end
 				}
 			}

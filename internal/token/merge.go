@@ -65,6 +65,7 @@ func (b *bpe) mergeLong(dst []int, m *merger) []int {
 	n := len(m.symbols)
 	ids := m.symbols
 	m.ranks, m.next, m.last, m.queue = m.ranks[:0], m.next[:0], m.last[:0], m.queue[:0]
+	m.ranks, m.next, m.last, m.queue = slices.Grow(m.ranks, n), slices.Grow(m.next, n), slices.Grow(m.last, n), slices.Grow(m.queue, n)
 	for i := range ids {
 		m.ranks = append(m.ranks, b.rankAt(ids, i))
 		m.next = append(m.next, int32(i+1))

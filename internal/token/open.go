@@ -10,10 +10,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"replayd/internal/file"
 )
 
-// maxFile bounds a tokenizer's file, in bytes. Gemma 3's is 33 MB.
-const maxFile = 256 << 20
+// maxFile bounds a tokenizer's file, in bytes. Gemma 3's is 33 MB. It bounds the memory too: see TestMemoryOfFiles.
+const maxFile = 64 << 20
+
+// maxRevision bounds the name of a revision, in bytes.
+const maxRevision = 4 << 10
 
 // ErrNotFound reports that this machine has no tokenizer of a name. Family may know a word list.
 var ErrNotFound = errors.New("no tokenizer found")
@@ -30,7 +35,7 @@ func Open(name string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.Open(path)
+	f, err := file.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +46,9 @@ func Open(name string) (*Tokenizer, error) {
 	}
 	data := []byte(nil)
 	if info.Size() <= maxFile { // do not read a file that is rejected below
-		data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+		whole := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // io.ReadAll would take twice the room
+		_, err = whole.ReadFrom(io.LimitReader(f, maxFile+1))
+		data = whole.Bytes()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -58,7 +65,7 @@ func Open(name string) (*Tokenizer, error) {
 
 // read builds a tokenizer from a file's content. The name of a tiktoken file may determine its pattern.
 func read(path string, data []byte) (*Tokenizer, error) {
-	t := &Tokenizer{path: path}
+	t := &Tokenizer{path: path, growth: 1}
 	parse := t.readRanks
 	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		parse = t.readJSON
@@ -137,7 +144,7 @@ func snapshot(hub, name string) (string, bool) {
 		return "", false
 	}
 	folder := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
-	if main, err := os.ReadFile(filepath.Join(folder, "refs", "main")); err == nil {
+	if main, err := file.Read(filepath.Join(folder, "refs", "main"), maxRevision); err == nil {
 		revision := strings.TrimSpace(string(main))
 		if path := filepath.Join(folder, "snapshots", revision); revision == filepath.Base(revision) && exists(path) {
 			return path, true

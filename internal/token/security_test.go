@@ -16,7 +16,7 @@ func TestOpenIsBounded(t *testing.T) {
 	if err := os.Truncate(path, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "want at most 256 MiB, got more") {
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "want at most 64 MiB, got more") {
 		t.Errorf("want the bound, got %v", err)
 	}
 }

@@ -32,8 +32,8 @@ type span struct {
 }
 
 // next returns the span that begins at a position: a match, or the text before the next match.
-func (s *split) next(text []byte, at int) (spans [2]span, n int) {
-	start, end := s.pattern.find(text, at)
+func (s *split) next(text []byte, at int, search *int) (spans [2]span, n int) {
+	start, end := s.pattern.find(text, at, search)
 	if start > at {
 		spans[n] = span{at, start, s.invert}
 		n++
@@ -46,10 +46,10 @@ func (s *split) next(text []byte, at int) (spans [2]span, n int) {
 }
 
 // each calls yield with each piece of a text until yield returns false.
-func (s *split) each(text []byte, yield func(begin, end int) bool) {
+func (s *split) each(text []byte, search *int, yield func(begin, end int) bool) {
 	if s.behavior == isolated { // the most frequent behavior; it does not depend on neighbors
 		for at := 0; at < len(text); {
-			spans, n := s.next(text, at)
+			spans, n := s.next(text, at, search)
 			for _, p := range spans[:n] {
 				if !yield(p.begin, p.end) {
 					return
@@ -59,45 +59,45 @@ func (s *split) each(text []byte, yield func(begin, end int) bool) {
 		}
 		return
 	}
-	var held span // the current piece, which may grow
+	var piece span // the current piece, which may grow
 	for at := 0; at < len(text); {
-		spans, n := s.next(text, at)
+		spans, n := s.next(text, at, search)
 		for _, p := range spans[:n] {
 			at = p.end
 			if s.behavior == removed && p.match {
 				continue
 			}
-			touch := held.end == p.begin && held.end > held.begin
-			joined := touch && (s.behavior == contiguous && p.match == held.match ||
-				s.behavior == mergedWithPrevious && p.match && !held.match ||
-				s.behavior == mergedWithNext && !p.match && held.match)
+			touch := piece.end == p.begin && piece.end > piece.begin
+			joined := touch && (s.behavior == contiguous && p.match == piece.match ||
+				s.behavior == mergedWithPrevious && p.match && !piece.match ||
+				s.behavior == mergedWithNext && !p.match && piece.match)
 			switch {
 			case joined && s.behavior == contiguous:
-				held.end = p.end
+				piece.end = p.end
 				continue
 			case joined: // the piece is complete: the next match does not join it
-				p = span{held.begin, p.end, s.behavior == mergedWithPrevious}
-			case held.end > held.begin:
-				if !yield(held.begin, held.end) {
+				p = span{piece.begin, p.end, s.behavior == mergedWithPrevious}
+			case piece.end > piece.begin:
+				if !yield(piece.begin, piece.end) {
 					return
 				}
 			}
-			held = p
+			piece = p
 		}
 	}
-	if held.end > held.begin {
-		yield(held.begin, held.end)
+	if piece.end > piece.begin {
+		yield(piece.begin, piece.end)
 	}
 }
 
 // pieces calls yield with each piece of a text after all steps.
-func pieces(steps []split, text []byte, offset int, yield func(begin, end int) bool) bool {
+func pieces(steps []split, text []byte, offset int, search *int, yield func(begin, end int) bool) bool {
 	if len(steps) == 0 {
 		return len(text) == 0 || yield(offset, offset+len(text))
 	}
 	more := true
-	steps[0].each(text, func(begin, end int) bool {
-		more = pieces(steps[1:], text[begin:end], offset+begin, yield)
+	steps[0].each(text, search, func(begin, end int) bool {
+		more = pieces(steps[1:], text[begin:end], offset+begin, search, yield)
 		return more
 	})
 	return more

@@ -58,7 +58,12 @@ func (t *Tokenizer) readRanks(data []byte) error {
 		if _, twice := b.ids[string(word)]; twice {
 			return fmt.Errorf("line %d: token %.40q: it has a rank already", line, word)
 		}
-		b.ids[string(word)] = int32(id)
+		if len(word) > maxTokenBytes {
+			return fmt.Errorf("line %d: want tokens of at most %d bytes, got %d", line, maxTokenBytes, len(word))
+		}
+		if b.ids[string(word)] = int32(id); len(b.ids) > maxTokens {
+			return fmt.Errorf("line %d: want at most %d tokens, got more", line, maxTokens)
+		}
 	}
 	if len(b.ids) == 0 {
 		return errors.New("want lines of tokens and their ranks, or JSON; got nothing")
@@ -71,6 +76,9 @@ func (t *Tokenizer) readRanks(data []byte) error {
 			if ok && too {
 				merges = append(merges, pair{left: left, right: right, rank: id, becomes: id})
 			}
+		}
+		if len(merges) > maxPairs {
+			return fmt.Errorf("want at most %d pairs of tokens that make a token, got more", maxPairs)
 		}
 	}
 	b.merges = makePairs(len(merges))

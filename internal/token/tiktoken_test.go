@@ -21,10 +21,11 @@ func allBytes() string {
 }
 
 func TestRanks(t *testing.T) {
-	tok, err := read("somewhere/cl100k_base.tiktoken", []byte(allBytes()))
+	opened, err := read("somewhere/cl100k_base.tiktoken", []byte(allBytes()))
 	if err != nil {
 		t.Fatal(err)
 	}
+	tok := sure{opened}
 	if got, want := tok.Kind(), "tiktoken's cl100k, 260 tokens and 0 added ones"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -1,6 +1,9 @@
 package token
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+)
 
 // A walk is the state of one text in a tokenizer: the text is split at added tokens, normalized and split into words, and
 // each word is encoded. Only one goroutine may use it at a time.
@@ -10,6 +13,10 @@ type walk struct {
 	spare  [2][]byte // buffers for normalized texts
 	led    []byte    // buffer for a text with its lead
 
+	large  bool // the walk holds t.large
+	room   int  // bytes that the text may still become longer
+	search int  // bytes that may still be compared with patterns and added tokens
+	err    error
 	tokens int
 	keep   bool            // keep the ids, in merger.ids
 	mark   func(mark) bool // if set, it is called before each word or part of a word; false ends the walk
@@ -24,13 +31,39 @@ type mark struct {
 	same   bool // the normalized form is the text itself
 }
 
-func (t *Tokenizer) walk() *walk {
+// walk returns a walk for texts of at most this many bytes. The caller ends it with done.
+func (t *Tokenizer) walk(bytes int) *walk {
+	if bytes > largest/t.growth {
+		t.large.Lock()
+		return &walk{t: t, large: true}
+	}
 	w, ok := t.walks.Get().(*walk)
 	if !ok {
 		w = &walk{t: t}
 	}
-	w.tokens, w.keep, w.mark, w.merger.ids = 0, false, nil, w.merger.ids[:0]
+	w.err, w.keep = nil, false
 	return w
+}
+
+// done gives the buffers back, unless they may be large.
+func (w *walk) done() {
+	if w.large {
+		w.t.large.Unlock()
+		return
+	}
+	w.t.walks.Put(w)
+}
+
+// begin begins to walk through a text of this many bytes.
+func (w *walk) begin(bytes int) {
+	w.room, w.search = maxText, maxSearch*(bytes+1024)
+	w.tokens, w.merger.ids = 0, w.merger.ids[:0]
+}
+
+// fail ends the walk with an error. The first one stays.
+func (w *walk) fail(err error) bool {
+	w.err = cmp.Or(w.err, err)
+	return false
 }
 
 // whole walks through a text from its beginning.
@@ -38,12 +71,22 @@ func (w *walk) whole(text []byte) { w.from(text, true, false) }
 
 // from walks through a text. first: the text is not preceded by another one. continued: the text is the rest of a section.
 func (w *walk) from(text []byte, first, continued bool) {
-	w.t.early.each(text, func(begin, end, id int) bool {
+	w.begin(len(text))
+	w.t.early.each(text, &w.search, func(begin, end, id int) bool {
 		if id != none {
 			return w.token(mark{begin: begin, end: end, same: true}, id)
 		}
 		return w.section(text[begin:end], mark{begin: begin, end: end}, first && begin == 0, continued && begin == 0)
 	})
+	w.searches()
+}
+
+// searches reports whether the search for patterns and added tokens may go on. If not, the walk has failed, because matches are missing.
+func (w *walk) searches() bool {
+	if w.search < 0 {
+		return w.fail(errSlowText)
+	}
+	return w.err == nil
 }
 
 // token counts an added token.
@@ -61,19 +104,27 @@ func (w *walk) token(at mark, id int) bool {
 
 // section walks through a text between two added tokens.
 func (w *walk) section(text []byte, m mark, first, continued bool) bool {
-	normal := normalize(w.t.steps, text, &w.spare, continued)
+	normal := w.normalize(text, continued)
+	if w.err != nil {
+		return false
+	}
+	w.room -= len(normal)
 	done := 0 // number of bytes of the text, including inserted ones
-	return w.t.late.each(normal, func(begin, end, id int) bool {
+	return w.t.late.each(normal, &w.search, func(begin, end, id int) bool {
 		m.at, m.same = done, len(normal) == len(text) && done == begin && &normal[0] == &text[0]
 		if id != none {
 			done += end - begin
 			return w.token(m, id)
 		}
 		part := w.lead(normal[begin:end], first && begin == 0, continued && begin == 0)
+		if w.err != nil {
+			return false
+		}
+		w.room -= len(part) - (end - begin)
 		m.same = m.same && &part[0] == &normal[begin]
 		done += len(part)
 		at := m.at
-		return pieces(w.t.splits, part, 0, func(begin, end int) bool {
+		return pieces(w.t.splits, part, 0, &w.search, func(begin, end int) bool {
 			m.at = at + begin
 			return w.word(part[begin:end], m)
 		})
@@ -97,6 +148,9 @@ func (w *walk) lead(text []byte, first, continued bool) []byte {
 		out = append(out, text...)
 	} else {
 		for _, c := range text {
+			if !w.holds(len(out) - len(text)) { // inserted bytes take room
+				break
+			}
 			if c == ' ' {
 				out = append(out, l.spaces...)
 			} else {
@@ -112,12 +166,15 @@ func (w *walk) lead(text []byte, first, continued bool) []byte {
 func (w *walk) word(word []byte, m mark) bool {
 	w.merger.unknown = false
 	begin := m.at
-	for at := 0; at < len(word); {
+	for at := 0; at < len(word) && w.searches(); {
 		// An unknown rune may fuse with previous unknown runes, so this is no position to restart from.
 		if m.tokens, m.at = w.tokens, begin+at; w.mark != nil && !w.merger.unknown && !w.mark(m) {
 			return false
 		}
 		end := w.t.model.border(word, at)
+		if end-at > maxWord {
+			return w.fail(errLongWord)
+		}
 		before := len(w.merger.ids)
 		w.merger.ids = w.t.model.append(w.merger.ids, word[at:end], &w.merger)
 		w.tokens += len(w.merger.ids) - before
@@ -126,5 +183,5 @@ func (w *walk) word(word []byte, m mark) bool {
 		}
 		at = end
 	}
-	return true
+	return w.err == nil
 }

@@ -22,9 +22,12 @@ type Tokenizer struct {
 	lead        lead
 	splits      []split
 	parts       int // number of normalizers and pre-tokenizers
+	growth      int // how many times as long a text may become
+	inserted    int // bytes that are put before a text
 	model       bpe
 
-	walks sync.Pool // of *walk
+	walks sync.Pool  // of *walk
+	large sync.Mutex // held by the walk of a text that may become larger than the others, since its buffers do too
 }
 
 // A lead is the change that a pre-tokenizer makes to a text before it splits the text.
@@ -42,21 +45,24 @@ func (t *Tokenizer) Kind() string {
 	return fmt.Sprintf("%s, %d tokens and %d added ones", t.format, len(t.model.ids), len(t.early.tokens)+len(t.late.tokens))
 }
 
-// Count returns the number of tokens of a text.
-func (t *Tokenizer) Count(text []byte) int {
-	w := t.walk()
-	defer t.walks.Put(w)
-	w.whole(valid(text))
-	return w.tokens
+// Count returns the number of tokens of a text. Its error says why a text cannot be counted: it becomes too large, or takes too
+// long.
+func (t *Tokenizer) Count(text []byte) (int, error) {
+	text = valid(text)
+	w := t.walk(len(text))
+	defer w.done()
+	w.whole(text)
+	return w.tokens, w.err
 }
 
-// Encode returns the ids of a text's tokens.
-func (t *Tokenizer) Encode(text []byte) []int {
-	w := t.walk()
-	defer t.walks.Put(w)
+// Encode returns the ids of a text's tokens. It has the errors of Count.
+func (t *Tokenizer) Encode(text []byte) ([]int, error) {
+	text = valid(text)
+	w := t.walk(len(text))
+	defer w.done()
 	w.keep = true
-	w.whole(valid(text))
-	return slices.Clone(w.merger.ids)
+	w.whole(text)
+	return slices.Clone(w.merger.ids), w.err
 }
 
 // valid returns a text in which every invalid UTF-8 byte is replaced by U+FFFD.

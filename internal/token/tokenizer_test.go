@@ -13,22 +13,22 @@ import (
 
 // small opens a file of testdata. Each file has a handful of tokens, made up for these tests, and some of the steps
 // and options of published tokenizers. test/tokenizers runs the reference over these files, and over real ones.
-func small(t testing.TB, name string) *Tokenizer {
+func small(t testing.TB, name string) sure {
 	t.Helper()
 	tok, err := Open(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tok
+	return sure{tok}
 }
 
-func smallOnes(t testing.TB) map[string]*Tokenizer {
+func smallOnes(t testing.TB) map[string]sure {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(paths) != 11 {
 		t.Fatalf("testdata has %d files, want 11: %v", len(paths), err)
 	}
-	all := map[string]*Tokenizer{}
+	all := map[string]sure{}
 	for _, path := range paths {
 		all[filepath.Base(path)] = small(t, filepath.Base(path))
 	}

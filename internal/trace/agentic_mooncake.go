@@ -1,10 +1,12 @@
 package trace
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // Dynamo's agentic Mooncake, version 2 (crate dynamo-data-gen 1.6.0, src/mooncake.rs): JSON lines, a header and then requests that
@@ -23,29 +25,22 @@ type agenticReader struct {
 	plays    []string       // by row
 }
 
-func newAgenticReader(l *lowering) *agenticReader {
-	return &agenticReader{lowering: l, ids: map[string]int{}}
-}
-
-func (a *agenticReader) read(name string, line int, text []byte) error {
-	a.lowering.faults.name = name
+func (a *agenticReader) read(_ int, text []byte) (fault.List, error) {
 	o := object{}
-	found := o.read(text, "row")
-	if found == nil && (a.block == 0 || o.value("schema") != nil) {
-		found = a.header(&o)
-	} else if found == nil {
-		r := Record{}
-		if found = a.row(&o, &r); len(found) == 0 {
-			return a.lowering.row(&r)
-		}
+	if found := o.read(text, "row"); found != nil {
+		return found, nil
 	}
-	for _, f := range found {
-		a.lowering.faults.add(line, f)
+	if a.block == 0 || o.value("schema") != nil {
+		return a.header(&o), nil
 	}
-	return nil
+	r := Record{}
+	if found := a.row(&o, &r); len(found) > 0 {
+		return found, nil
+	}
+	return nil, a.lowering.row(&r)
 }
 
-func (a *agenticReader) header(o *object) []fault {
+func (a *agenticReader) header(o *object) fault.List {
 	if schema := o.text("schema", MaxSessionBytes); schema != agenticSchema {
 		got := "none"
 		if schema != "" {
@@ -58,12 +53,8 @@ func (a *agenticReader) header(o *object) []fault {
 	if version := o.count("version"); version != agenticVersion {
 		o.fault("version", strconv.Itoa(agenticVersion), shown(o.value("version")))
 	}
-	if a.block = o.length("block_size"); o.value("block_size") == nil {
-		o.fault("block_size", "an integer ≥ 1", "none")
-	}
-	if a.block == 0 {
-		a.block = blockSizes[0]
-	}
+	a.block = cmp.Or(o.length("block_size"), blockSizes[0])
+	o.needs("block_size", anInteger)
 	if a.lowering.block > 0 && a.block != a.lowering.block {
 		o.fault("block_size", fmt.Sprintf("%d, as in the file before", a.lowering.block), strconv.Itoa(a.block))
 	}
@@ -71,16 +62,14 @@ func (a *agenticReader) header(o *object) []fault {
 	return o.faults
 }
 
-func (a *agenticReader) row(o *object, r *Record) []fault {
+func (a *agenticReader) row(o *object, r *Record) fault.List {
 	id := o.text("request_id", MaxSessionBytes)
 	r.Session = o.text("play_id", MaxSessionBytes)
 	if agent := o.text("session_id", MaxSessionBytes); agent != r.Session {
 		r.Agent = agent
 	}
 	for _, field := range []string{"request_id", "play_id", "session_id"} {
-		if o.value(field) == nil {
-			o.fault(field, "a string", "none")
-		}
+		o.needs(field, "a string")
 	}
 	if other, known := a.ids[id]; known && id != "" {
 		o.fault("request_id", "one that no other request has", fmt.Sprintf("%q, that of request %d", id, other))
@@ -91,15 +80,13 @@ func (a *agenticReader) row(o *object, r *Record) []fault {
 		r.InputTokens = min(len(r.Blocks)*a.block, MaxTokens)
 	}
 	if r.InputTokens == 0 && len(o.faults) == 0 {
-		o.fault("input_length", "an integer ≥ 1", "none")
+		o.fault("input_length", anInteger, "none")
 	}
 	if n, full := len(r.Blocks), r.InputTokens/a.block; len(o.faults) == 0 && n > 0 && n != full && n != blocksOf(r.InputTokens, a.block) {
 		o.fault("hash_ids", fmt.Sprintf("%d ids for %d tokens in blocks of %d", blocksOf(r.InputTokens, a.block), r.InputTokens, a.block), strconv.Itoa(n))
 	}
-	at, ok := o.time("not_before_ms", time.Millisecond)
-	if r.Offset = time.Duration(at); !ok {
-		o.fault("not_before_ms", "milliseconds ≥ 0", "none")
-	}
+	r.Offset, _ = o.time("not_before_ms", time.Millisecond)
+	o.needs("not_before_ms", "milliseconds ≥ 0")
 	a.depend(o, r)
 	if len(o.faults) == 0 {
 		a.ids[id] = len(a.plays)
@@ -120,14 +107,10 @@ func (o *object) alias(key, other string) int {
 // after what that one waits for.
 func (a *agenticReader) depend(o *object, r *Record) {
 	r.After = []Edge{}
-	var list []json.RawMessage
-	if v := o.value("dependencies"); v != nil && json.Unmarshal(v, &list) != nil {
-		o.fault("dependencies", "a list of dependencies", shown(v))
-	}
-	for i, text := range list {
+	for i, text := range o.list("dependencies", "a list of dependencies", MaxParents) {
 		d := object{}
-		if found := d.read(text, "dependency"); found != nil {
-			o.fault(fmt.Sprintf("dependencies[%d]", i), found[0].want, found[0].got)
+		if found := d.read(text, ""); found != nil {
+			o.addFaults(fmt.Sprintf("dependencies[%d]", i), found)
 			continue
 		}
 		id, trigger := d.text("request_id", MaxSessionBytes), d.text("trigger", MaxSessionBytes)
@@ -139,36 +122,23 @@ func (a *agenticReader) depend(o *object, r *Record) {
 		case a.plays[parent] != r.Session:
 			d.fault("request_id", "a request of the same play", shown(d.value("request_id")))
 		case trigger == "completion":
-			r.After = addEdge(r.After, Edge{parent, time.Duration(delay)})
+			r.After = AddEdge(r.After, Edge{parent, delay})
 		case trigger == "dispatch":
 			of := a.lowering.rows[parent]
 			if !of.floating {
-				r.Offset = max(r.Offset, later(time.Duration(of.at), time.Duration(delay)))
+				r.Offset = max(r.Offset, later(time.Duration(of.at), delay))
 			}
 			for _, e := range a.lowering.parents[of.edges : of.edges+int(of.parents)] {
-				r.After = addEdge(r.After, Edge{e.Row, later(e.Wait, time.Duration(delay))})
+				r.After = AddEdge(r.After, Edge{e.Row, later(e.Wait, delay)})
 			}
 		default:
 			d.fault("trigger", "completion or dispatch", strconv.Quote(trigger))
 		}
-		for _, f := range d.faults {
-			o.fault(fmt.Sprintf("dependencies[%d].%s", i, f.field), f.want, f.got)
-		}
+		o.addFaults(fmt.Sprintf("dependencies[%d]", i), d.faults)
 	}
 	if len(r.After) > MaxParents {
 		o.fault("dependencies", fmt.Sprintf("at most %d", MaxParents), strconv.Itoa(len(r.After)))
 		r.After = nil
 	}
 	r.Floating = len(r.After) > 0 && r.Offset == 0
-}
-
-// addEdge adds an edge to a list that has each parent once, with its longest wait.
-func addEdge(list []Edge, e Edge) []Edge {
-	for i := range list {
-		if list[i].Row == e.Row {
-			list[i].Wait = max(list[i].Wait, e.Wait)
-			return list
-		}
-	}
-	return append(list, e)
 }

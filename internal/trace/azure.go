@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
@@ -17,17 +19,17 @@ func azureLayout(header []byte) (layout, bool) {
 }
 
 // decodeAzure reads a row below the header.
-func decodeAzure(line []byte, r *row) []fault {
+func decodeAzure(line []byte, r *row) fault.List {
 	r.clear()
 	columns := bytes.Split(line, []byte(","))
 	if len(columns) != 3 {
-		return []fault{{"row", azureHeader, excerpt(line)}}
+		return fault.List{fault.New("row", azureHeader, fault.Excerpt(line))}
 	}
-	var faults []fault
+	var faults fault.List
 	if at, ok := azureInstant(string(columns[0])); ok {
 		r.at, r.timed = at, true
 	} else {
-		faults = append(faults, fault{"TIMESTAMP", "an instant as " + azureTimes[0] + ".9999999", excerpt(columns[0])})
+		faults.Add("TIMESTAMP", "want an instant as %s.9999999, got %s", azureTimes[0], fault.Excerpt(columns[0]))
 	}
 	for i, field := range []struct {
 		name string
@@ -36,9 +38,9 @@ func decodeAzure(line []byte, r *row) []fault {
 		n, err := strconv.Atoi(string(columns[i+1]))
 		switch {
 		case err != nil || n < 1:
-			faults = append(faults, fault{field.name, "an integer ≥ 1", excerpt(columns[i+1])})
+			faults.Add(field.name, "want an integer ≥ 1, got %s", fault.Excerpt(columns[i+1]))
 		case n > MaxTokens:
-			faults = append(faults, fault{field.name, "at most " + strconv.Itoa(MaxTokens) + " tokens", excerpt(columns[i+1])})
+			faults.Add(field.name, "want at most %d tokens, got %s", MaxTokens, fault.Excerpt(columns[i+1]))
 		}
 		*field.to = n
 	}

@@ -3,16 +3,11 @@ package trace
 import (
 	"math"
 	"strconv"
-	"time"
 )
 
-// decodeBailian reads a row of alibaba-edu/qwen-bailian-usagetraces-anon (its README, as of 2026). Timestamps are
-// seconds from the start, blocks have 16 tokens, and a chat names its parent chat. A row's input includes the earlier
-// chats of its conversation.
-func decodeBailian(line []byte, r *row) []fault {
-	return dialect{unit: time.Second, lengths: true, chats: true}.decode(line, r)
-}
-
+// Bailian's format is that of alibaba-edu/qwen-bailian-usagetraces-anon (its README, as of 2026). Timestamps are
+// seconds from the start, blocks have 16 tokens, and a chat names its parent chat. A row's input includes the earlier chats of
+// its conversation.
 const bailianBlock = 16
 
 // noParent is the parent_chat_id of a chat that begins a conversation.
@@ -58,9 +53,7 @@ func (o *object) chat(r *row) {
 		}
 		return n
 	}
-	if o.value("chat_id") == nil {
-		o.fault("chat_id", "an integer of 64 bits", "none")
-	}
+	o.needs("chat_id", "an integer of 64 bits")
 	r.chat, r.parent = id("chat_id", 0), id("parent_chat_id", noParent)
 	if o.value("turn") != nil {
 		r.Turn = max(o.length("turn"), 1) - 1
@@ -72,10 +65,6 @@ func (o *object) chat(r *row) {
 type chats struct {
 	first map[int64]int64    // by chat: the chat that began its conversation
 	seen  map[int64]struct{} // chats so far; nil after the check
-}
-
-func newChats() *chats {
-	return &chats{first: map[int64]int64{}, seen: map[int64]struct{}{}}
 }
 
 // add registers a row during the check and sets its session.
@@ -90,8 +79,6 @@ func (c *chats) add(r *row) {
 	c.seen[r.chat] = struct{}{}
 	c.find(r)
 }
-
-func (c *chats) settle() { c.seen = nil }
 
 // find sets the row's session.
 func (c *chats) find(r *row) {

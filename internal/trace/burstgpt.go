@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // burstHeader is the header of BurstGPT_1.csv and _2.csv. In _3.csv, Session ID and Elapsed time follow Timestamp
@@ -42,15 +43,16 @@ func burstLayout(header []byte) (layout, bool) {
 }
 
 // decode reads a row below the header.
-func (b burst) decode(line []byte, r *row) []fault {
+func (b burst) decode(line []byte, r *row) fault.List {
 	r.clear()
 	columns, ok := cells(line)
 	if !ok || len(columns) != b.columns {
-		return []fault{{"row", fmt.Sprintf("%d columns, as in the header", b.columns), excerpt(line)}}
+		return fault.List{fault.New("row", fmt.Sprintf("%d columns, as in the header", b.columns), fault.Excerpt(line))}
 	}
-	var faults []fault
+	var faults fault.List
 	if r.at, r.timed = nanos(columns[b.at], time.Second); !r.timed {
-		faults = append(faults, fault{burstTime, fmt.Sprintf("seconds ≥ 0 and ≤ %d", maxMillis/1000), excerpt([]byte(columns[b.at]))})
+		got := fault.Excerpt([]byte(columns[b.at]))
+		faults.Add(burstTime, "want seconds ≥ 0 and ≤ %d, got %s", maxMillis/1000, got)
 	}
 	r.failed = columns[b.output] == "0" || columns[b.output] == "0.0"
 	for _, c := range []struct {
@@ -58,20 +60,17 @@ func (b burst) decode(line []byte, r *row) []fault {
 		value string
 		to    *int
 	}{{burstInput, columns[b.input], &r.InputTokens}, {burstOutput, columns[b.output], &r.OutputTokens}} {
-		n, err := strconv.ParseFloat(c.value, 64) // exact for every whole number up to MaxTokens; pandas writes 12.0
-		switch {
-		case r.failed && n == 0 && err == nil:
-		case err != nil || n != math.Trunc(n) || n < 1:
-			faults = append(faults, fault{c.name, "an integer ≥ 1", excerpt([]byte(c.value))})
-		case n > MaxTokens:
-			faults = append(faults, fault{c.name, fmt.Sprintf("at most %d tokens", MaxTokens), excerpt([]byte(c.value))})
-		default:
-			*c.to = int(n)
+		if n, err := strconv.ParseFloat(c.value, 64); r.failed && n == 0 && err == nil {
+			continue
+		}
+		n, want := lengthOf(c.value) // pandas writes 12.0
+		if *c.to = n; want != "" {
+			faults.Add(c.name, "want %s, got %s", want, fault.Excerpt([]byte(c.value)))
 		}
 	}
 	if b.session >= 0 {
 		if r.Session = columns[b.session]; len(r.Session) > MaxSessionBytes {
-			faults = append(faults, fault{burstSession, fmt.Sprintf("at most %d bytes", MaxSessionBytes), strconv.Itoa(len(r.Session))})
+			faults.Add(burstSession, "want at most %d bytes, got %d", MaxSessionBytes, len(r.Session))
 		}
 	}
 	return faults

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // epochMillis separates timestamps that count from 0 from timestamps that count from the Unix epoch. In milliseconds it
@@ -16,17 +19,14 @@ const epochMillis = 100_000_000_000
 
 // check reads the whole file and sets Stats and all fields that Rows needs.
 func (f *File) check(ctx context.Context, o Options) error {
-	size := o.BlockTokens
-	if size == 0 {
-		size = blockSizes[0]
-	}
+	size := cmp.Or(o.BlockTokens, blockSizes[0])
 	for {
 		p := newPass(f, o, size)
 		if err := p.run(ctx); err != nil {
 			return err
 		}
 		// The votes for a block size do not depend on the assumed size, so this happens at most once.
-		if best := p.best(); o.BlockTokens == 0 && !p.given && best != size {
+		if best := p.votes.best(p.layout.block); o.BlockTokens == 0 && !p.given && best != size {
 			size = best
 			continue
 		}
@@ -56,12 +56,7 @@ type pass struct {
 	scratch         row
 	hash            string
 
-	first     int // line of the first good row; that row decides whether rows have timestamps
-	timed     bool
-	sorted    bool
-	fractions bool  // a timestamp has a fraction of a millisecond
-	base      int64 // earliest instant
-	disorder  disorder
+	times     instants
 	turns     map[string]turn
 	parents   parents
 	agents    map[subAgent]struct{}
@@ -69,8 +64,25 @@ type pass struct {
 	starts    []int64
 	index     []mark
 	figures   *statsCollector
-	exact     [len(blockSizes)]int // by block size: rows with exactly as many ids as their prompt has blocks
-	sizes     blockRange
+	votes     blockVotes
+}
+
+// instants describe the file's own clock, as far as the rows so far show it.
+type instants struct {
+	first     int // line of the first good row; that row decides whether rows have timestamps
+	timed     bool
+	sorted    bool
+	fractions bool  // a timestamp has a fraction of a millisecond
+	base      int64 // earliest instant
+	disorder  disorder
+}
+
+// add adds the instant of a row. It reports whether the row stands too far behind its place, and the row that is due later.
+func (t *instants) add(at int64, line int) (ahead peak, far bool) {
+	t.base = min(t.base, at)
+	t.fractions = t.fractions || at%int64(time.Millisecond) != 0
+	t.sorted = t.sorted && at >= t.disorder.latest.at
+	return t.disorder.add(at, line)
 }
 
 // A subAgent is one of a session.
@@ -81,6 +93,7 @@ type turn struct {
 	at    int64
 	line  int
 	index int32 // of the session, from 1
+	first spotted
 	last  spotted
 }
 
@@ -92,7 +105,8 @@ type spotted struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, sorted: true, turns: map[string]turn{}, agents: map[subAgent]struct{}{}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, times: instants{sorted: true}, turns: map[string]turn{},
+		agents: map[subAgent]struct{}{}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -107,7 +121,7 @@ func (p *pass) run(ctx context.Context) error {
 		line, err := in.next()
 		switch {
 		case errors.Is(err, errLongLine):
-			p.faults.add(in.number, fault{"row", fmt.Sprintf("at most %d bytes", MaxLineBytes), "more"})
+			p.faults.add(in.number, fault.New("row", fmt.Sprintf("at most %d bytes", MaxLineBytes), "more"))
 			p.number++
 			continue
 		case errors.Is(err, io.EOF):
@@ -122,7 +136,7 @@ func (p *pass) run(ctx context.Context) error {
 				return err
 			}
 			if p.file.decode = p.layout.decode; p.format == Bailian {
-				p.file.chats = newChats()
+				p.file.chats = &chats{first: map[int64]int64{}, seen: map[int64]struct{}{}}
 			}
 			if header {
 				continue
@@ -134,8 +148,8 @@ func (p *pass) run(ctx context.Context) error {
 
 // zero returns the time of the file's own clock at offset 0, as far as the rows so far tell.
 func (p *pass) zero() int64 {
-	if p.layout.rebased || p.base >= epochMillis*1e6 {
-		return p.base
+	if p.layout.rebased || p.times.base >= epochMillis*1e6 {
+		return p.times.base
 	}
 	return 0
 }
@@ -146,13 +160,14 @@ func (p *pass) settle() {
 	f.index, f.inherited, f.starts, f.base = p.index, p.inherited, p.starts, p.zero()
 	f.Stats = Stats{
 		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns), Agents: len(p.agents),
-		HasTimestamps: p.timed, Sorted: p.sorted, BlockTokens: p.size, Edges: p.parents.used,
-		SurplusRows: p.surplus.count, Warnings: p.surplus.list("warnings"),
+		HasTimestamps: p.times.timed, Sorted: p.times.sorted, BlockTokens: p.size, Edges: p.parents.used,
+		SurplusRows: p.surplus.Count, Warnings: p.surplus.Texts(f.name+": ", "warnings"),
 	}
 	for _, t := range p.turns {
+		f.first.set(t.first.number)
 		f.last.set(t.last.number)
 	}
-	if p.format == Sessions && !p.sorted {
+	if p.format == Sessions && !p.times.sorted {
 		f.sort(p.parents.rows)
 	}
 	if p.options.BySession {
@@ -162,17 +177,17 @@ func (p *pass) settle() {
 		f.Stats.Warnings = append(f.Stats.Warnings,
 			fmt.Sprintf("%s: requests that failed, with answers of 0 tokens, are left out: %d", f.name, p.failed))
 	}
-	if first := time.Duration(p.base - f.base); first >= 24*time.Hour {
+	if first := time.Duration(p.times.base - f.base); first >= 24*time.Hour {
 		f.Stats.Warnings = append(f.Stats.Warnings,
-			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as %s", f.name, first, p.layout.unitName()))
+			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as %s", f.name, first, unitName(p.layout.unit)))
 	}
-	if p.format == Mooncake && p.options.Format == Auto && p.fractions && p.size == vllmBlock {
+	if p.format == Mooncake && p.options.Format == Auto && p.times.fractions && p.size == vllmBlock {
 		f.Stats.Warnings = append(f.Stats.Warnings, fmt.Sprintf(
 			"%s: blocks of %d tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)",
 			f.name, vllmBlock))
 	}
 	if f.chats != nil {
-		f.chats.settle()
+		f.chats.seen = nil
 	}
 }
 
@@ -182,24 +197,31 @@ func (f *File) measure(ctx context.Context, p *pass) error {
 	figures := p.figures
 	if !f.Stats.Sorted {
 		figures = newStatsCollector(p.size)
-		rows, err := f.Rows(0)
-		if err != nil {
+		if err := f.Each(ctx, func(r *Record) { figures.add(r, int64(r.Offset)+f.base, f.base) }); err != nil {
 			return err
-		}
-		for {
-			r, err := rows.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err == nil && r.Number%markRows == 0 {
-				err = ctx.Err()
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", f.name, err)
-			}
-			figures.add(&r, int64(r.Offset)+f.base, f.base)
 		}
 	}
 	figures.fill(&f.Stats, f.base)
 	return nil
 }
+
+// faults collects the faults of a file.
+type faults struct {
+	name string
+	fault.Tally
+}
+
+// add adds a fault of a line. Line 0 is the whole file.
+func (f *faults) add(line int, what fault.Fault) {
+	what.Place = f.at(line)
+	f.Add(what)
+}
+
+func (f *faults) at(line int) string {
+	if line == 0 {
+		return f.name
+	}
+	return fmt.Sprintf("%s:%d", f.name, line)
+}
+
+func (f *faults) err() error { return f.Err(f.name + ": ") }

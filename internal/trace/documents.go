@@ -15,38 +15,25 @@ const maxDocumentBytes = maxUnendedBytes
 func documents(in io.Reader, each func(line int, text []byte) error) error {
 	lines := newLines(in, 0, 0)
 	lines.limit = maxDocumentBytes
+	var whole []byte // of an object over several lines, so far
 	for first := true; ; first = false {
 		line, err := lines.next()
 		switch {
+		case errors.Is(err, io.EOF) && whole != nil:
+			return each(0, whole)
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errLongLine), errors.Is(err, errNoLineEnd):
+		case errors.Is(err, errLongLine), errors.Is(err, errNoLineEnd),
+			err == nil && whole != nil && len(whole)+len(line) >= maxDocumentBytes:
 			return fmt.Errorf("session: want at most %d bytes, got more", maxDocumentBytes)
 		case err != nil:
 			return err
+		case whole != nil, first && !bytes.HasSuffix(line, []byte("}")):
+			whole = append(append(whole, line...), '\n')
+		default:
+			if err := each(lines.number, line); err != nil {
+				return err
+			}
 		}
-		if first && !bytes.HasSuffix(line, []byte("}")) {
-			return wholeDocument(line, lines, each)
-		}
-		if err := each(lines.number, line); err != nil {
-			return err
-		}
-	}
-}
-
-func wholeDocument(first []byte, rest *lines, each func(line int, text []byte) error) error {
-	text := append(bytes.Clone(first), '\n')
-	for {
-		line, err := rest.next()
-		if errors.Is(err, io.EOF) {
-			return each(0, text)
-		}
-		if err == nil && len(text)+len(line) >= maxDocumentBytes || errors.Is(err, errLongLine) || errors.Is(err, errNoLineEnd) {
-			return fmt.Errorf("session: want at most %d bytes, got more", maxDocumentBytes)
-		}
-		if err != nil {
-			return err
-		}
-		text = append(append(text, line...), '\n')
 	}
 }

@@ -1,11 +1,12 @@
 package trace
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // A Format is the shape of a trace file's rows.
@@ -26,8 +27,19 @@ const (
 	Sessions        Format = "sessions"         // replayd's own: a header, then Mooncake's rows with the rows that they wait for; milliseconds
 )
 
-// formats lists the formats that a file can have, in the order in which errors name them.
-var formats = []Format{Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, AgenticMooncake, MooncakeDelta, RequestTrace, Sessions}
+// Readable are the names of the formats that can be read, in the order in which errors and help have them.
+var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, AgenticMooncake, MooncakeDelta,
+	RequestTrace, Sessions)
+
+// Writable are the names of the formats that can be written.
+var Writable = namesOf(Mooncake, Azure, BurstGPT, VLLM, Sessions, AgenticMooncake)
+
+func namesOf(formats ...Format) (names []string) {
+	for _, f := range formats {
+		names = append(names, string(f))
+	}
+	return names
+}
 
 // A layout says how to read a file.
 type layout struct {
@@ -60,22 +72,23 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 	}
 	switch {
 	case named == Azure || named == BurstGPT || named == Sessions:
-		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, headerOf(named), excerpt(line))
+		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, headerOf(named), fault.Excerpt(line))
 	case named != Auto:
 		p.format = named
 	case line[0] != '{':
 		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), Azure's header %s or BurstGPT's %s, got %s",
-			p.file.name, number, azureHeader, burstHeader, excerpt(line))
-	case hasChat(line):
-		p.format = Bailian
+			p.file.name, number, azureHeader, burstHeader, fault.Excerpt(line))
 	default:
 		p.format = Mooncake
 	}
-	p.layout = map[Format]layout{
-		Mooncake: {decode: decodeMooncake, unit: time.Millisecond},
-		VLLM:     {decode: decodeVLLM, unit: time.Second, block: vllmBlock},
-		Bailian:  {decode: decodeBailian, unit: time.Second, block: bailianBlock},
-	}[p.format]
+	switch p.format {
+	case VLLM:
+		p.layout = dialect{unit: time.Second, lengths: true}.layout(vllmBlock)
+	case Bailian:
+		p.layout = dialect{unit: time.Second, lengths: true, chats: true}.layout(bailianBlock)
+	default:
+		p.layout = dialect{unit: time.Millisecond}.layout(0)
+	}
 	return false, nil
 }
 
@@ -83,35 +96,14 @@ func headerOf(f Format) string {
 	return map[Format]string{Azure: azureHeader, BurstGPT: burstHeader, Sessions: `{"schema":"` + sessionsSchema + `", …}`}[f]
 }
 
-// hasChat reports whether the line is a row of Bailian's format, by the two fields that link its chats.
-func hasChat(line []byte) bool {
-	if !bytes.Contains(line, []byte(`"parent_chat_id"`)) { // true for most files
-		return false
-	}
-	var o map[string]json.RawMessage
-	if json.Unmarshal(line, &o) != nil {
-		return false
-	}
-	return o["chat_id"] != nil && o["parent_chat_id"] != nil
-}
-
 func (f Format) check() error {
-	if f == Auto {
+	if slices.Contains(Readable, string(f)) {
 		return nil
 	}
-	var names []string
-	for _, known := range formats {
-		if f == known {
-			return nil
-		}
-		names = append(names, string(known))
-	}
-	return fmt.Errorf("trace format: want auto, %s, got %q", strings.Join(names, ", "), string(f))
+	return fmt.Errorf("trace format: want %s, got %q", strings.Join(Readable, ", "), string(f))
 }
 
-// unitName names the unit of the timestamps.
-func (l layout) unitName() string { return unitName(l.unit) }
-
+// unitName names the unit of timestamps.
 func unitName(unit time.Duration) string {
 	switch unit {
 	case time.Millisecond:

@@ -17,7 +17,7 @@ func accepted(t *testing.T, content []byte, format Format, from int64) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(t.Context(), path, Options{Format: format, MaxSpoolBytes: 1 << 20})
+	f, err := Open(t.Context(), path, Options{Format: format, maxSpool: 1 << 20})
 	if err != nil {
 		return
 	}
@@ -173,7 +173,7 @@ func FuzzWriter(f *testing.F) {
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			file, err := Open(t.Context(), path, Options{BlockTokens: block, MaxSpoolBytes: 1 << 20})
+			file, err := Open(t.Context(), path, Options{BlockTokens: block, maxSpool: 1 << 20})
 			if err != nil {
 				if name == "again" {
 					t.Fatalf("%v\n%s", err, content)

@@ -64,13 +64,14 @@ func TestCurveASecondWay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for range 100 {
 		most := time.Duration(1) << (10 + rng.IntN(50)) // 1 µs to 36 years
-		var c curve
+		var c Curve
+		type load struct{ requests, input, output int64 }
 		var last time.Duration
 		rows := map[time.Duration]load{}
 		for range 1 + rng.IntN(300) {
 			offset := time.Duration(rng.Int64N(int64(most)))
 			r := Record{InputTokens: rng.IntN(100_000), OutputTokens: rng.IntN(1000)}
-			c.add(&r, int64(offset))
+			c.add(&r, offset)
 			l := rows[offset]
 			rows[offset] = load{l.requests + 1, l.input + int64(r.InputTokens), l.output + int64(r.OutputTokens)}
 			last = max(last, offset)
@@ -86,7 +87,7 @@ func TestCurveASecondWay(t *testing.T) {
 			want.InputTokens[offset/want.Bin] += l.input
 			want.OutputTokens[offset/want.Bin] += l.output
 		}
-		if diff := cmp.Diff(want, c.curve()); diff != "" {
+		if diff := cmp.Diff(want, c); diff != "" {
 			t.Fatal(diff)
 		}
 	}

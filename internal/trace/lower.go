@@ -2,14 +2,13 @@ package trace
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -52,7 +51,7 @@ type lowered struct {
 }
 
 func newLowering(format Format, o *Options) (*lowering, error) {
-	waiting, err := newSpool(o)
+	waiting, err := newSpool(o.maxSpool)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +78,7 @@ func (l *lowering) session(rows []Record) error {
 // row adds one row. Its After counts all rows that were added before, from 0.
 func (l *lowering) row(r *Record) error {
 	if r.Floating {
-		r.Offset = 0
-		for _, e := range r.After {
-			r.Offset = max(r.Offset, later(time.Duration(l.rows[e.Row].at), e.Wait))
-		}
+		r.Offset = allowed(r.After, func(row int) int64 { return l.rows[row].at })
 	}
 	l.writer.line = l.writer.line[:0]
 	if err := l.writer.sessionsRest(r, false); err != nil {
@@ -96,21 +92,37 @@ func (l *lowering) row(r *Record) error {
 	return l.waiting.write(l.writer.line)
 }
 
-// placed sets the Offset of rows that float. It reports whether all are within the instants that a trace can have.
-func placed(rows []Record) bool {
+// setOffsets sets the Offset of rows that float. It reports whether all are within the instants that a trace can have.
+func setOffsets(rows []Record) bool {
 	for i := range rows {
 		r := &rows[i]
 		if r.Floating {
-			r.Offset = 0
-			for _, e := range r.After {
-				r.Offset = max(r.Offset, later(rows[e.Row].Offset, e.Wait))
-			}
+			r.Offset = allowed(r.After, func(row int) int64 { return int64(rows[row].Offset) })
 		}
 		if r.Offset >= maxNanos {
 			return false
 		}
 	}
 	return true
+}
+
+// numberOf returns the number of a key: its own, or else the next of the fresh ones, of which the key takes so many.
+func numberOf[K comparable](numbers map[K]uint64, key K, fresh *uint64, takes uint64) uint64 {
+	n, known := numbers[key]
+	if !known {
+		n = *fresh
+		numbers[key] = n
+		*fresh += takes
+	}
+	return n
+}
+
+// allowed returns the earliest instant that the parents of a row allow, by their instants.
+func allowed(after []Edge, at func(row int) int64) (earliest time.Duration) {
+	for _, e := range after {
+		earliest = max(earliest, later(time.Duration(at(e.Row)), e.Wait))
+	}
+	return earliest
 }
 
 // later returns at + d, or maxNanos if that is less.
@@ -121,9 +133,12 @@ func later(at, d time.Duration) time.Duration {
 	return at + d
 }
 
-// finish writes the trace. It returns the faults of the sessions, if there are any.
-func (l *lowering) finish(ctx context.Context, name string) (trace *os.File, err error) {
+// finish writes the trace, unless a source has failed. It returns the faults of the sessions, if there are any.
+func (l *lowering) finish(ctx context.Context, name string, failed error) (trace *os.File, err error) {
 	defer func() { err = errors.Join(err, l.waiting.file.Close()) }()
+	if failed != nil {
+		return nil, failed
+	}
 	l.faults.name = name
 	if err := l.faults.err(); err != nil {
 		return nil, err
@@ -138,7 +153,7 @@ func (l *lowering) finish(ctx context.Context, name string) (trace *os.File, err
 	if err := l.waiting.out.Flush(); err != nil {
 		return nil, err
 	}
-	out, err := newSpool(l.options)
+	out, err := newSpool(l.options.maxSpool)
 	if err != nil {
 		return nil, err
 	}
@@ -150,28 +165,15 @@ func (l *lowering) finish(ctx context.Context, name string) (trace *os.File, err
 
 // write writes the rows in due order. Rows due together keep the order of the sessions, in which parents come first.
 func (l *lowering) write(ctx context.Context, out *spool) error {
-	order := make([]int, len(l.rows))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		switch at, other := l.rows[a].at, l.rows[b].at; {
-		case at < other:
-			return -1
-		case at > other:
-			return 1
-		}
-		return 0
-	})
+	order := inOrder(len(l.rows), func(a, b int) int { return cmp.Compare(l.rows[a].at, l.rows[b].at) })
 	place := make([]int, len(order))
 	for i, of := range order {
 		place[of] = i
 	}
-	line := fmt.Appendf(nil, `{"schema":"%s","block_size":%d}`+"\n", sessionsSchema, l.block)
-	err := out.write(line)
-	if err != nil {
+	if err := out.write(fmt.Appendf(nil, `{"schema":"%s","block_size":%d}`+"\n", sessionsSchema, l.block)); err != nil {
 		return err
 	}
+	w := &l.writer
 	for i, of := range order {
 		if i%markRows == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -184,25 +186,26 @@ func (l *lowering) write(ctx context.Context, out *spool) error {
 		for j := range after {
 			after[j].Row = place[after[j].Row]
 		}
-		line = appendPlace(line[:0], i, after)
+		w.line = appendPlace(w.line[:0], i, after)
 		if !r.floating {
-			line = appendUnits(append(line, `,"timestamp":`...), time.Duration(r.at), time.Millisecond)
+			w.units("timestamp", time.Duration(r.at), time.Millisecond)
 		}
 		if r.name > 0 {
-			if line, err = appendName(line, l.names[r.name-1]); err != nil {
+			name := l.names[r.name-1]
+			if err := errors.Join(w.string("session_id", name.session), w.string("agent_id", name.agent)); err != nil {
 				return err
 			}
 		}
-		line = append(line, ',')
-		head := len(line)
-		line = slices.Grow(line, int(r.bytes))[:head+int(r.bytes)-1]
-		if _, err := l.waiting.file.ReadAt(line[head:], r.start+1); err != nil { // without its opening brace
+		w.line = append(w.line, ',')
+		head := len(w.line)
+		w.line = slices.Grow(w.line, int(r.bytes))[:head+int(r.bytes)-1]
+		if _, err := l.waiting.file.ReadAt(w.line[head:], r.start+1); err != nil { // without its opening brace
 			return fmt.Errorf("spool: %w", err)
 		}
-		if len(line) >= MaxLineBytes {
-			return fmt.Errorf("row %d: want a line of at most %d bytes, got %d", i, MaxLineBytes, len(line)+1)
+		if len(w.line) >= MaxLineBytes {
+			return fmt.Errorf("row %d: want a line of at most %d bytes, got %d", i, MaxLineBytes, len(w.line)+1)
 		}
-		if err := out.write(append(line, '\n')); err != nil {
+		if err := out.write(append(w.line, '\n')); err != nil {
 			return err
 		}
 	}
@@ -218,31 +221,19 @@ func (l *lowering) describe(s *Stats, name string) {
 	}
 }
 
-// appendName appends the session of a row and its sub-agent.
-func appendName(line []byte, name subAgent) ([]byte, error) {
-	session, err := json.Marshal(name.session)
-	line = append(append(line, `,"session_id":`...), session...)
-	if err != nil || name.agent == "" {
-		return line, err
-	}
-	agent, err := json.Marshal(name.agent)
-	return append(append(line, `,"agent_id":`...), agent...), err
-}
-
-// A spool is a temporary file of limited size. It has no name and so cannot outlive the process, where the system allows that.
+// A spool is a temporary file of limited size.
 type spool struct {
 	file        *os.File
 	out         *bufio.Writer
 	size, limit int64
 }
 
-func newSpool(o *Options) (*spool, error) {
-	file, err := os.CreateTemp(o.TempDir, "replayd-trace-*")
+func newSpool(limit int64) (*spool, error) {
+	file, _, err := createSpool() // one that cannot be removed stays in the folder of temporary files
 	if err != nil {
-		return nil, fmt.Errorf("spool: %w", err)
+		return nil, err
 	}
-	_ = os.Remove(file.Name()) // else it stays in the folder of temporary files
-	return &spool{file: file, out: bufio.NewWriterSize(file, 256<<10), limit: o.MaxSpoolBytes}, nil
+	return &spool{file: file, out: bufio.NewWriterSize(file, 256<<10), limit: limit}, nil
 }
 
 func (s *spool) write(line []byte) error {
@@ -253,20 +244,4 @@ func (s *spool) write(line []byte) error {
 		return fmt.Errorf("spool: %w", err)
 	}
 	return nil
-}
-
-// source returns a reader of one source, decompressed. What is read through it counts as content of the trace.
-func (l *lowering) source(in io.Reader) io.Reader {
-	return io.TeeReader(&counting{in, &l.bytes}, l.digest)
-}
-
-type counting struct {
-	in    io.Reader
-	bytes *int64
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n, err := c.in.Read(p)
-	*c.bytes += int64(n)
-	return n, err
 }

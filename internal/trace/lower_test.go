@@ -42,6 +42,9 @@ func (m *madeUp) Read(p []byte) (int, error) {
 
 // A hundred thousand sessions of three rows are read in bounded memory: what stays is some bytes a row, a session and a block.
 func TestMemoryOfManySessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures memory, which needs all of the sessions")
+	}
 	for format, line := range map[Format]func(session int) string{
 		Weka: func(session int) string {
 			return fmt.Sprintf(`{"id":"session %d","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":2},`+
@@ -63,7 +66,7 @@ func manySessions(t *testing.T, format Format, line func(session int) string) {
 	const sessions = 100_000
 	source := &madeUp{sessions: sessions, line: line}
 	before := held()
-	o := Options{TempDir: t.TempDir()}
+	o := Options{}
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}

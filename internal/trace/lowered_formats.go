@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"replayd/internal/fault"
+	"replayd/internal/file"
 )
 
 // sniffBytes is how much of a file is read to tell its format.
@@ -29,41 +32,33 @@ func (f *File) openRows(ctx context.Context, path string, o *Options) (*lowering
 	if err := f.open(ctx, path, *o); err != nil {
 		return nil, err
 	}
-	format := o.Format
-	if format == Auto {
-		var err error
-		if format, err = f.sniffData(); err != nil {
+	if o.Format == Auto {
+		if err := sniffer(&o.Format)(ctx, f.name, io.NewSectionReader(f.data, 0, f.size)); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
-	if !format.lowers() {
+	if !o.Format.lowers() {
 		return nil, nil
 	}
-	l, err := newLowering(format, o)
+	l, err := newLowering(o.Format, o)
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	read := l.reader()
-	err = read(ctx, f.name, io.NewSectionReader(f.data, 0, f.size))
-	return l, errors.Join(f.replace(ctx, l, o, err))
+	err = l.reader()(ctx, f.name, io.NewSectionReader(f.data, 0, f.size))
+	return l, f.replace(ctx, l, o, err)
 }
 
 // replace makes the lowered rows the content of the file.
 func (f *File) replace(ctx context.Context, l *lowering, o *Options, failed error) error {
-	var rows *os.File
-	if failed == nil {
-		rows, failed = l.finish(ctx, f.name)
-	} else {
-		failed = errors.Join(failed, l.waiting.file.Close())
-	}
+	rows, err := l.finish(ctx, f.name, failed)
 	if f.data != nil {
-		failed = errors.Join(failed, f.Close())
+		err = errors.Join(err, f.Close())
 	}
-	if failed != nil {
+	if err != nil {
 		if rows != nil {
-			failed = errors.Join(failed, rows.Close())
+			err = errors.Join(err, rows.Close())
 		}
-		return failed
+		return err
 	}
 	if o.Format = Sessions; l.format == MooncakeDelta { // its rows have blocks of another size
 		o.BlockTokens = 0
@@ -83,7 +78,7 @@ func (f *File) openFolder(ctx context.Context, path string, o *Options) (*loweri
 	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !isSessionFile(e.Name()) })
 	format := o.Format
 	if format == Auto && len(entries) > 0 {
-		if format, err = sniffFile(filepath.Join(path, entries[0].Name())); err != nil {
+		if err := readFile(ctx, filepath.Join(path, entries[0].Name()), sniffer(&format)); err != nil {
 			return nil, err
 		}
 	}
@@ -112,41 +107,48 @@ func isSessionFile(name string) bool {
 type readSource func(ctx context.Context, name string, in io.Reader) error
 
 func readFile(ctx context.Context, path string, read readSource) error {
-	if err := CheckKind(path, false); err != nil {
-		return err
-	}
-	file, err := os.Open(path)
+	in, err := file.Open(path)
 	if err != nil {
 		return err
 	}
-	plain, err := Decompress(file)
+	plain, err := Decompress(in)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	} else {
 		err = read(ctx, path, plain)
 	}
-	return errors.Join(err, file.Close())
+	return errors.Join(err, in.Close())
 }
 
 // reader returns a function that adds the sessions of one file.
 func (l *lowering) reader() readSource {
-	ids := newWekaIDs(l.options.SharedPrefix)
-	add := func(name string, line int, text []byte) error { return l.weka(ids, name, line, text) }
+	ids := &wekaIDs{
+		shared: l.options.SharedPrefix, local: map[uint64]uint64{}, global: map[uint64]uint64{},
+		prefix: map[wekaPlace]uint64{},
+	}
+	add := func(line int, text []byte) (fault.List, error) { return l.weka(ids, line, text) }
 	switch l.format {
 	case AgenticMooncake:
-		add = newAgenticReader(l).read
+		add = (&agenticReader{lowering: l, ids: map[string]int{}}).read
 	case MooncakeDelta:
 		add = newDeltaReader(l).read
 	case RequestTrace:
 		add = newRequestTraceReader(l).read
 	}
 	return func(ctx context.Context, name string, in io.Reader) error {
-		err := documents(l.source(in), func(line int, text []byte) error {
+		l.faults.name = name
+		content := &counted{in: in}
+		err := documents(io.TeeReader(content, l.digest), func(line int, text []byte) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			return add(name, line, text)
+			found, err := add(line, text)
+			for _, f := range found {
+				l.faults.add(line, f)
+			}
+			return err
 		})
+		l.bytes += content.bytes
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -154,29 +156,20 @@ func (l *lowering) reader() readSource {
 	}
 }
 
-func (f *File) sniffData() (Format, error) {
-	head := make([]byte, sniffBytes)
-	n, err := f.data.ReadAt(head, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("%s: %w", f.name, err)
-	}
-	return sniff(f.name, head[:n])
-}
-
-// sniffFile returns the format of a file of a folder.
-func sniffFile(path string) (format Format, err error) {
-	err = readFile(context.Background(), path, func(_ context.Context, _ string, in io.Reader) error {
+// sniffer returns a function that sets the format by the beginning of a source.
+func sniffer(format *Format) readSource {
+	return func(_ context.Context, name string, in io.Reader) error {
 		head, err := io.ReadAll(io.LimitReader(in, sniffBytes))
-		if err == nil {
-			format, err = sniff(path, head)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
+		*format, err = sniff(name, head)
 		return err
-	})
-	return format, err
+	}
 }
 
-// sniff returns the format of a file by its first object: one that is lowered, or Auto. A format that is recognised and not
-// read is an error.
+// sniff returns the format of a file by its first object: one that is lowered, Bailian or Auto. A format that is
+// recognized and not read is an error.
 func sniff(name string, head []byte) (Format, error) {
 	head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
 	first, _, _ := bytes.Cut(head, []byte("\n"))
@@ -197,7 +190,7 @@ func sniff(name string, head []byte) (Format, error) {
 		{[]string{"round_index", "session_id"}, "TraceLab (round_index)"},
 		{[]string{"turns", "session_id"}, "AIPerf's dag_jsonl (turns)"},
 	} {
-		if hasAll(keys, known.keys) {
+		if !slices.ContainsFunc(known.keys, func(key string) bool { return !keys[key] }) {
 			return "", unread(name, known.name)
 		}
 	}
@@ -210,6 +203,9 @@ func sniff(name string, head []byte) (Format, error) {
 	if keys["requests"] || keys["hash_id_scope"] || keys["id"] && (keys["block_size"] || keys["tool_tokens"]) {
 		return Weka, nil
 	}
+	if keys["chat_id"] && keys["parent_chat_id"] {
+		return Bailian, nil
+	}
 	return Auto, nil
 }
 
@@ -218,15 +214,6 @@ const azureImages = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens"
 
 func unread(file, name string) error {
 	return fmt.Errorf("%s:1: format: want a format that replayd reads, got %s, which it does not", file, name)
-}
-
-func hasAll(keys map[string]bool, all []string) bool {
-	for _, k := range all {
-		if !keys[k] {
-			return false
-		}
-	}
-	return true
 }
 
 // keysOf returns the keys of the JSON object that text begins with, as far as text reaches.

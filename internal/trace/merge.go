@@ -91,7 +91,7 @@ func (s *source) advance() (err error) {
 		s.apart(&s.head)
 	}
 	s.head.Number += s.before
-	s.head.Last = false // another file may go on with the session
+	s.head.First, s.head.Last = false, false // another file may have more of the session
 	for i := range s.head.After {
 		s.head.After[i].Row += s.before
 	}
@@ -120,7 +120,7 @@ func apartOf(files []*File, i int) func(*Record) {
 			case counted:
 				r.Blocks[j] = before + id
 			case i > 0:
-				r.Blocks[j] = mix(id ^ mix(uint64(i)))
+				r.Blocks[j] = Mix(id ^ Mix(uint64(i)))
 			}
 		}
 		if r.Session != "" {

@@ -3,6 +3,8 @@ package trace
 import (
 	"math"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // A row is a Record as its own line states it, before the rest of the file completes it.
@@ -17,7 +19,7 @@ type row struct {
 }
 
 // A decoder fills a row from a line. It reuses the memory of Blocks and of no other field.
-type decoder func(line []byte, r *row) []fault
+type decoder func(line []byte, r *row) fault.List
 
 // maxMillis is the largest timestamp in milliseconds, in the year 2255. In nanoseconds it fits into an int64.
 const maxMillis = 9_000_000_000_000
@@ -32,24 +34,20 @@ type dialect struct {
 	graph   bool          // rows may also have row, after, agent_id and gap
 }
 
-// decodeMooncake reads a row of Mooncake's format, of any kind.
-func decodeMooncake(line []byte, r *row) []fault {
-	return dialect{unit: time.Millisecond}.decode(line, r)
-}
-
-// decodeVLLM reads a row as vllm bench serve --dataset-name timed_trace does (vllm/benchmarks/datasets/datasets.py,
-// class TimedTrace, as of v0.20). Timestamps are seconds unless --timed-trace-sec-multiplier says otherwise. Input and
-// output length are required.
-func decodeVLLM(line []byte, r *row) []fault {
-	return dialect{unit: time.Second, lengths: true}.decode(line, r)
-}
-
-// vllmBlock is how many tokens an id stands for in a timed trace, unless --timed-trace-chunk-hash-size says otherwise.
+// vllmBlock is how many tokens an id stands for in a timed trace, as vllm bench serve --dataset-name timed_trace reads
+// it (vllm/benchmarks/datasets/datasets.py, class TimedTrace, as of v0.20), unless --timed-trace-chunk-hash-size says
+// otherwise. Timestamps are seconds unless --timed-trace-sec-multiplier says otherwise. Input and output length are
+// required.
 const vllmBlock = 16
+
+// layout returns how a file of the dialect is read, with so many tokens in a block if no row tells.
+func (d dialect) layout(block int) layout {
+	return layout{decode: d.decode, unit: d.unit, block: block}
+}
 
 // decode tries plain first, which reads the rows of big traces 20 times as fast as encoding/json. If plain fails, json
 // reads the row and words its faults.
-func (d dialect) decode(line []byte, r *row) []fault {
+func (d dialect) decode(line []byte, r *row) fault.List {
 	r.clear()
 	if d.plain(line, r) {
 		return nil
@@ -98,8 +96,8 @@ func (f *fields) read(key []byte, c *cursor) (ok bool) {
 	r := f.row
 	switch string(key) {
 	case "timestamp":
-		r.at, ok = c.time(f.dialect.unit)
-		r.timed = true
+		at, ok := c.time(f.dialect.unit)
+		r.at, r.timed = int64(at), true
 		return ok
 	case "input_length":
 		f.input, ok = c.whole()
@@ -112,9 +110,7 @@ func (f *fields) read(key []byte, c *cursor) (ok bool) {
 		r.Blocks, ok = c.wholes(r.Blocks[:0])
 		return ok
 	case "delay":
-		var delay int64
-		delay, ok = c.time(f.dialect.unit)
-		r.Delay = time.Duration(delay)
+		r.Delay, ok = c.time(f.dialect.unit)
 		return ok && !f.dialect.lengths
 	case "session_id":
 		var session []byte
@@ -164,13 +160,13 @@ func (c *cursor) word() ([]byte, bool) {
 	return nil, false
 }
 
-// time reads a number of units without an exponent, as nanoseconds.
-func (c *cursor) time(unit time.Duration) (nanoseconds int64, ok bool) {
+// time reads a number of units without an exponent.
+func (c *cursor) time(unit time.Duration) (d time.Duration, ok bool) {
 	c.blanks()
 	start := c.i
 	n, ok := c.whole()
 	if !ok || c.i == len(c.b) || c.b[c.i] != '.' {
-		return int64(n) * int64(unit), ok && n <= uint64(maxMillis*int64(time.Millisecond)/int64(unit))
+		return time.Duration(n) * unit, ok && n <= uint64(maxMillis*int64(time.Millisecond)/int64(unit))
 	}
 	c.i++
 	if !c.digit() {
@@ -179,7 +175,8 @@ func (c *cursor) time(unit time.Duration) (nanoseconds int64, ok bool) {
 	for c.digit() {
 		c.i++
 	}
-	return nanos(string(c.b[start:c.i]), unit)
+	nanoseconds, ok := nanos(string(c.b[start:c.i]), unit)
+	return time.Duration(nanoseconds), ok
 }
 
 // digit reports whether the next byte is a digit.

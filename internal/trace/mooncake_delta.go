@@ -1,9 +1,12 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // Dynamo's mooncake-delta (ai-dynamo/dynamo PR #9653; lib/mocker/src/loadgen, trace.rs: Trace::from_mooncake, driver.rs:
@@ -37,9 +40,9 @@ type deltaSession struct {
 }
 
 func newDeltaReader(l *lowering) *deltaReader {
-	d := &deltaReader{lowering: l, trace: l.options.BlockTokens, parts: 1, numbers: map[uint64]uint64{}, sessions: map[string]*deltaSession{}}
-	if d.trace == 0 {
-		d.trace = blockSizes[0]
+	d := &deltaReader{
+		lowering: l, trace: cmp.Or(l.options.BlockTokens, blockSizes[0]), parts: 1, numbers: map[uint64]uint64{},
+		sessions: map[string]*deltaSession{},
 	}
 	l.block = d.trace
 	for l.block > deltaBlock && l.block%2 == 0 {
@@ -49,27 +52,22 @@ func newDeltaReader(l *lowering) *deltaReader {
 	return d
 }
 
-func (d *deltaReader) read(name string, line int, text []byte) error {
-	d.lowering.faults.name = name
+func (d *deltaReader) read(line int, text []byte) (fault.List, error) {
 	o, r := object{}, Record{}
-	found := o.read(text, "row")
-	if found == nil {
-		d.row(&o, &r, line)
-		if found = o.faults; len(found) == 0 {
-			return d.lowering.row(&r)
-		}
+	if found := o.read(text, "row"); found != nil {
+		return found, nil
 	}
-	for _, f := range found {
-		d.lowering.faults.add(line, f)
+	if d.row(&o, &r, line); len(o.faults) > 0 {
+		return o.faults, nil
 	}
-	return nil
+	return nil, d.lowering.row(&r)
 }
 
 func (d *deltaReader) row(o *object, r *Record, line int) {
 	r.Session = o.text("session_id", MaxSessionBytes)
 	input, ids := o.alias("input_length", "input_tokens"), o.ids("hash_ids", nil)
 	if r.OutputTokens = o.alias("output_length", "output_tokens"); r.OutputTokens == 0 && len(o.faults) == 0 {
-		o.fault("output_length", "an integer ≥ 1", "none")
+		o.fault("output_length", anInteger, "none")
 	}
 	if input == 0 { // the blocks are full
 		input = min(len(ids)*d.trace, MaxTokens)
@@ -89,7 +87,7 @@ func (d *deltaReader) row(o *object, r *Record, line int) {
 		before = &deltaSession{at: at, timed: timed}
 		r.Offset = at
 		if delay > 0 {
-			o.fault("delay", "none in a session's first row", milliseconds(delay))
+			o.fault("delay", "none in a session's first row", inUnits(delay, time.Millisecond))
 		}
 		if r.Session != "" {
 			r.After = []Edge{}
@@ -100,7 +98,9 @@ func (d *deltaReader) row(o *object, r *Record, line int) {
 		case timed && !before.timed:
 			o.fault("timestamp", fmt.Sprintf("none or a delay, as line %d has no timestamp", before.line), "one")
 		case timed && at < before.at:
-			o.fault("timestamp", fmt.Sprintf("≥ %s, that of the session's turn before on line %d", milliseconds(before.at), before.line), milliseconds(at))
+			want := fmt.Sprintf("≥ %s, that of the session's turn before on line %d",
+				inUnits(before.at, time.Millisecond), before.line)
+			o.fault("timestamp", want, inUnits(at, time.Millisecond))
 		case timed:
 			delay = at - before.at
 		}
@@ -126,27 +126,19 @@ func (d *deltaReader) row(o *object, r *Record, line int) {
 	}
 }
 
-func milliseconds(d time.Duration) string { return string(appendUnits(nil, d, time.Millisecond)) }
-
 // alternate reads a time that has two names.
 func (o *object) alternate(key, other string) (at time.Duration, ok bool) {
 	if o.value(key) == nil && o.value(other) != nil {
 		key = other
 	}
-	n, ok := o.time(key, time.Millisecond)
-	return time.Duration(n), ok
+	return o.time(key, time.Millisecond)
 }
 
 // number numbers the parts of blocks of the file.
 func (d *deltaReader) number(ids []uint64) []uint64 {
 	parts := make([]uint64, 0, len(ids)*int(d.parts))
 	for _, id := range ids {
-		first, known := d.numbers[id]
-		if !known {
-			first = d.next
-			d.numbers[id] = first
-			d.next += d.parts
-		}
+		first := numberOf(d.numbers, id, &d.next, d.parts)
 		for i := range d.parts {
 			parts = append(parts, first+i)
 		}

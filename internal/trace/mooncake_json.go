@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // promptKinds are the fields that can hold a row's prompt. A row has exactly one of them.
@@ -16,20 +18,15 @@ var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
 
 // json reads any row and reports all of its faults. A null field counts as absent, because AIPerf writes null for
 // absent fields. Unknown fields are ignored, as in AIPerf.
-func (d dialect) json(line []byte, r *row) []fault {
+func (d dialect) json(line []byte, r *row) fault.List {
 	o := object{}
-	if err := json.Unmarshal(line, &o.values); err != nil {
-		got := excerpt(line)
-		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // its text names a Go type
-			got += fmt.Sprintf(" (%v)", err)
-		}
-		return []fault{{"row", "a JSON object", got}}
-	}
-	if o.values == nil {
-		return []fault{{"row", "a JSON object", "null"}}
+	if found := o.read(line, "row"); found != nil {
+		return found
 	}
 	if d.lengths {
-		o.needs(d.unit)
+		o.needs("timestamp", unitName(d.unit))
+		o.needs("input_length", anInteger)
+		o.needs("output_length", anInteger)
 	} else {
 		o.onePrompt()
 	}
@@ -39,7 +36,8 @@ func (d dialect) json(line []byte, r *row) []fault {
 	} else {
 		r.OutputTokens = o.length("output_length")
 	}
-	r.at, r.timed = o.time("timestamp", d.unit)
+	at, timed := o.time("timestamp", d.unit)
+	r.at, r.timed = int64(at), timed
 	r.Blocks = o.ids("hash_ids", r.Blocks)
 	if d.chats {
 		o.chat(r)
@@ -47,8 +45,7 @@ func (d dialect) json(line []byte, r *row) []fault {
 	if d.lengths {
 		return o.faults
 	}
-	delay, _ := o.time("delay", d.unit)
-	r.Delay = time.Duration(delay)
+	r.Delay, _ = o.time("delay", d.unit)
 	r.Text = o.text("text_input", MaxLineBytes)
 	r.Session = o.text("session_id", MaxSessionBytes)
 	r.Messages = o.composite("messages", '[', "a list of messages")
@@ -70,11 +67,54 @@ func (d dialect) json(line []byte, r *row) []fault {
 // An object is a JSON object and the faults found in it.
 type object struct {
 	values map[string]json.RawMessage
-	faults []fault
+	faults fault.List
 }
 
-func (o *object) fault(field, want, got string) {
-	o.faults = append(o.faults, fault{field, want, got})
+// read reads the object. It returns the fault of a text that is none.
+func (o *object) read(text []byte, what string) fault.List {
+	if err := json.Unmarshal(text, &o.values); err != nil {
+		got := fault.Excerpt(text)
+		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // its text names a Go type
+			got += fmt.Sprintf(" (%v)", err)
+		}
+		return fault.List{fault.New(what, "a JSON object", got)}
+	}
+	if o.values == nil {
+		return fault.List{fault.New(what, "a JSON object", "null")}
+	}
+	return nil
+}
+
+// maxRowFaults is how many faults of one object are counted. A list of bad elements could have millions.
+const maxRowFaults = 1000
+
+func (o *object) fault(key, want, got string) { o.addFaults("", fault.List{fault.New(key, want, got)}) }
+
+// addFaults adds faults of the values below a key.
+func (o *object) addFaults(key string, found fault.List) {
+	o.faults = append(o.faults, found.Under(key)[:min(len(found), maxRowFaults-len(o.faults))]...)
+}
+
+// list reads a list of at most so many elements. It keeps none of a longer one.
+func (o *object) list(key, want string, most int) (list []json.RawMessage) {
+	v := o.value(key)
+	if v == nil {
+		return nil
+	}
+	in := json.NewDecoder(bytes.NewReader(v))
+	if first, _ := in.Token(); first != json.Delim('[') {
+		o.fault(key, want, shown(v))
+		return nil
+	}
+	for in.More() {
+		var element json.RawMessage
+		if err := in.Decode(&element); err != nil || len(list) == most {
+			o.fault(key, fmt.Sprintf("at most %d", most), "more")
+			return nil
+		}
+		list = append(list, element)
+	}
+	return list
 }
 
 // value returns nil for a field that is absent or null.
@@ -101,14 +141,10 @@ func (o *object) onePrompt() {
 	}
 }
 
-// needs reports each missing field that a row of lengths must have.
-func (o *object) needs(unit time.Duration) {
-	for _, f := range []struct{ key, want string }{
-		{"timestamp", unitName(unit)}, {"input_length", "an integer ≥ 1"}, {"output_length", "an integer ≥ 1"},
-	} {
-		if o.value(f.key) == nil {
-			o.fault(f.key, f.want, "none")
-		}
+// needs reports a field that is missing.
+func (o *object) needs(key, want string) {
+	if o.value(key) == nil {
+		o.fault(key, want, "none")
 	}
 }
 
@@ -118,26 +154,36 @@ func (o *object) length(key string) int {
 	if v == nil {
 		return 0
 	}
-	n, err := strconv.ParseFloat(string(v), 64) // exact for every whole number up to MaxTokens
-	switch {
-	case err != nil || n != math.Trunc(n) || n < 1:
-		o.fault(key, "an integer ≥ 1", shown(v))
-		return 0
-	case n > MaxTokens:
-		o.fault(key, fmt.Sprintf("at most %d tokens", MaxTokens), shown(v))
-		return 0
+	n, want := lengthOf(string(v))
+	if want != "" {
+		o.fault(key, want, shown(v))
 	}
-	return int(n)
+	return n
 }
 
-// time reads a number of units, fractions allowed, as nanoseconds.
-func (o *object) time(key string, unit time.Duration) (nanoseconds int64, ok bool) {
+// anInteger is wanted where a count of tokens stands.
+const anInteger = "an integer ≥ 1"
+
+// lengthOf reads a count of tokens. For other values it returns 0 and the fault.
+func lengthOf(text string) (n int, want string) {
+	v, err := strconv.ParseFloat(text, 64) // exact for every whole number up to MaxTokens
+	switch {
+	case err != nil || v != math.Trunc(v) || v < 1:
+		return 0, anInteger
+	case v > MaxTokens:
+		return 0, fmt.Sprintf("at most %d tokens", MaxTokens)
+	}
+	return int(v), ""
+}
+
+// time reads a number of units, fractions allowed.
+func (o *object) time(key string, unit time.Duration) (d time.Duration, ok bool) {
 	v := o.value(key)
 	if v == nil {
 		return 0, false
 	}
 	if n, ok := nanos(string(v), unit); ok {
-		return n, true
+		return time.Duration(n), true
 	}
 	want := unitName(unit) + " ≥ 0"
 	if f, err := strconv.ParseFloat(string(v), 64); err == nil && f > 0 {
@@ -206,8 +252,8 @@ func (o *object) composite(key string, opens byte, want string) json.RawMessage 
 
 // shown formats a JSON value for a fault: verbatim if it is short, else cut and in quotes.
 func shown(v json.RawMessage) string {
-	if len(v) <= excerptBytes {
+	if len(v) <= fault.ExcerptBytes {
 		return string(v)
 	}
-	return excerpt(v)
+	return fault.Excerpt(v)
 }

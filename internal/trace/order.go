@@ -1,6 +1,9 @@
 package trace
 
-import "container/heap"
+import (
+	"cmp"
+	"slices"
+)
 
 // A peak is the latest instant of the rows so far, and the line that has it.
 type peak struct {
@@ -36,23 +39,14 @@ type spot struct {
 	bytes  int
 }
 
-// spots is a heap with the row due first on top. With Window+1 rows in the heap, the top is due before every row still
-// to come. If a later row were due before the top, all Window+1 rows of the heap would stand before it and be due after
-// it, one more than disorder allows.
+// spots are rows in due order. With Window+1 of them, the first is due before every row still to come. If a later row
+// were due before it, all Window+1 rows would stand before that one and be due after it, one more than disorder allows.
 type spots []spot
 
-func (s spots) Len() int { return len(s) }
-func (s spots) Less(i, j int) bool {
-	return s[i].at < s[j].at || s[i].at == s[j].at && s[i].number < s[j].number
+// add adds a row. Most rows are due after nearly all others, so few have to move.
+func (s *spots) add(p spot) {
+	i, _ := slices.BinarySearchFunc(*s, p, func(a, b spot) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.number, b.number))
+	})
+	*s = slices.Insert(*s, i, p)
 }
-func (s spots) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-func (s *spots) Push(x any)   { *s = append(*s, x.(spot)) }
-func (s *spots) Pop() any {
-	old := *s
-	last := old[len(old)-1]
-	*s = old[:len(old)-1]
-	return last
-}
-
-func (s *spots) add(p spot) { heap.Push(s, p) }
-func (s *spots) pop() spot  { return heap.Pop(s).(spot) }

@@ -3,7 +3,10 @@ package trace
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // parents checks what rows say of the rows they wait for. It takes 16 bytes a row.
@@ -19,16 +22,18 @@ type parent struct {
 	line    int32
 }
 
-// place checks the row's parents and sets the instant of a row that has none of its own. earliest is the earliest one that its parents
-// allow.
-func (p *parents) place(r *row, session int32, timed bool, wait func(time.Duration) int64) (earliest int64, found []fault) {
+// checkParents checks the row's parents and sets the instant of a row that has none of its own. earliest is the
+// earliest one that its parents allow.
+func (p *parents) checkParents(
+	r *row, session int32, timed bool, wait func(time.Duration) int64,
+) (earliest int64, found fault.List) {
 	if r.After != nil && r.Session == "" {
-		return 0, []fault{{"session_id", "one, as the row has after", "none"}}
+		return 0, fault.List{fault.New("session_id", "one, as the row has after", "none")}
 	}
 	for i, e := range r.After {
 		field := fmt.Sprintf("after[%d].row", i)
 		if e.Row >= r.Number {
-			found = append(found, fault{field, fmt.Sprintf("an earlier row than %d, the row's own", r.Number), fmt.Sprint(e.Row)})
+			found.Add(field, "want an earlier row than %d, the row's own, got %d", r.Number, e.Row)
 			continue
 		}
 		of := p.rows[e.Row]
@@ -36,13 +41,13 @@ func (p *parents) place(r *row, session int32, timed bool, wait func(time.Durati
 		case of.line == 0: // it has faults of its own
 			continue
 		case of.session == 0 || of.session != session:
-			found = append(found, fault{field, "a row of the same session", fmt.Sprintf("%d, that of line %d", e.Row, of.line)})
+			found.Add(field, "want a row of the same session, got %d, that of line %d", e.Row, of.line)
 			continue
-		case named(r.After[:i], e.Row):
-			found = append(found, fault{field, "each parent once", fmt.Sprintf("%d again", e.Row)})
+		case slices.ContainsFunc(r.After[:i], func(other Edge) bool { return other.Row == e.Row }):
+			found = append(found, fault.New(field, "each parent once", fmt.Sprintf("%d again", e.Row)))
 			continue
 		case of.at > maxNanos-int64(e.Wait):
-			found = append(found, fault{fmt.Sprintf("after[%d].wait", i), fmt.Sprintf("an instant ≤ %d", int64(maxMillis)), "a later one"})
+			found.Add(fmt.Sprintf("after[%d].wait", i), "want an instant ≤ %d, got a later one", int64(maxMillis))
 			continue
 		}
 		earliest = max(earliest, min(maxNanos, of.at+wait(e.Wait)))
@@ -68,12 +73,3 @@ func (p *parents) add(r *row, session int32, wrong bool) {
 
 // maxNanos is maxMillis in nanoseconds.
 const maxNanos = maxMillis * 1_000_000
-
-func named(list []Edge, row int) bool {
-	for _, e := range list {
-		if e.Row == row {
-			return true
-		}
-	}
-	return false
-}

@@ -34,6 +34,7 @@ type Record struct {
 	After    []Edge // rows of the session that must have ended before; nil: the turn before; empty and not nil: none
 	Floating bool   // the row is due only by its After; its Offset is the earliest instant that these allow
 
+	First bool          // no row of the session is read before this one
 	Last  bool          // no row of the session is read after this one
 	Since time.Duration // least time from the due instant of the session's first row; 0: none
 }
@@ -44,14 +45,15 @@ type Edge struct {
 	Wait time.Duration // from the end of the parent's answer, ≥ 0
 }
 
-// Earliest returns the earliest instant that the edges allow, if a request takes no time: the latest of each parent's
-// Offset plus the wait. offset returns the Offset of a row. It is 0 without edges.
-func Earliest(after []Edge, offset func(row int) time.Duration) time.Duration {
-	var at time.Duration
-	for _, e := range after {
-		at = max(at, offset(e.Row)+e.Wait)
+// AddEdge adds an edge to a list that has each parent once, with its longest wait.
+func AddEdge(list []Edge, e Edge) []Edge {
+	for i := range list {
+		if list[i].Row == e.Row {
+			list[i].Wait = max(list[i].Wait, e.Wait)
+			return list
+		}
 	}
-	return at
+	return append(list, e)
 }
 
 // Shed removes what a row sends, but not its lengths, so that a row that waits for long takes little memory. File.Reread brings it back.
@@ -60,15 +62,34 @@ func (r *Record) Shed() {
 }
 
 // Shard returns which of so many shards sends the row: all rows of a session have the same one, and others go in turns.
-func (r *Record) Shard(of int) int {
-	key := uint64(r.Number)
+func (r *Record) Shard(of int) int { return int(r.key() % uint64(of)) }
+
+// Place returns the row's place in a rotation, in a loop and one of so many shards. All rows of a session have the
+// same place, rows without a session follow each other, and each loop begins elsewhere.
+func (r *Record) Place(shards int, loop int64) uint64 {
+	place := r.key() / uint64(shards)
 	if r.Session != "" {
-		key = 14695981039346656037 // FNV-1a, 64 bits; hash/fnv would allocate
-		for i := range len(r.Session) {
-			key = (key ^ uint64(r.Session[i])) * 1099511628211
-		}
+		place = mixed(r.key()) // like names have like low bits, and a shard's have equal ones
 	}
-	return int(key % uint64(of))
+	return place + mixed(uint64(loop)) + uint64(r.Pass)
+}
+
+func (r *Record) key() uint64 {
+	if r.Session == "" {
+		return uint64(r.Number)
+	}
+	key := uint64(14695981039346656037) // FNV-1a, 64 bits; hash/fnv would allocate
+	for i := range len(r.Session) {
+		key = (key ^ uint64(r.Session[i])) * 1099511628211
+	}
+	return key
+}
+
+// mixed is MurmurHash3's finalizer, fmix64: each bit of n changes half of the result's.
+func mixed(n uint64) uint64 {
+	n = (n ^ n>>33) * 0xff51afd7ed558ccd
+	n = (n ^ n>>33) * 0xc4ceb9fe1a85ec53
+	return n ^ n>>33
 }
 
 // Bytes returns how many bytes a row holds beside its own struct, about.

@@ -1,10 +1,13 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // requestTraceSchema names Dynamo's request trace (docs.nvidia.com/dynamo, Request Trace Reference, v1.3 to v1.6; crate
@@ -17,6 +20,7 @@ type requestTraceReader struct {
 	lowering *lowering
 	ids      map[string]struct{}
 	numbers  map[uint64]uint64 // by sequence hash: the number of the block
+	fresh    uint64            // the number of the next new block
 	requests []traced          // by row of the lowering
 	parents  map[string]string // by session: its parent
 }
@@ -24,7 +28,7 @@ type requestTraceReader struct {
 // A traced request has a row.
 type traced struct {
 	row        int
-	start, end int64 // nanoseconds
+	start, end time.Duration
 	session    string
 }
 
@@ -34,62 +38,51 @@ func newRequestTraceReader(l *lowering) *requestTraceReader {
 	return t
 }
 
-func (t *requestTraceReader) read(name string, line int, text []byte) error {
-	t.lowering.faults.name = name
+func (t *requestTraceReader) read(_ int, text []byte) (fault.List, error) {
 	o := object{}
 	found := o.read(text, "row")
 	if event := o.value("event"); found == nil && event != nil {
 		o = object{}
 		found = o.read(event, "event")
 	}
-	if found == nil {
-		switch kind := o.text("event_type", MaxSessionBytes); kind {
-		case "request_payload", "tool_start", "tool_end", "tool_error":
-			return nil
-		case "request_end":
-			r := Record{}
-			if found = t.request(&o, &r); len(found) == 0 {
-				return t.lowering.row(&r)
-			}
-		default:
-			o.fault("event_type", "request_end, request_payload, tool_start, tool_end or tool_error", strconv.Quote(kind))
-			found = o.faults
+	if found != nil {
+		return found, nil
+	}
+	switch kind := o.text("event_type", MaxSessionBytes); kind {
+	case "request_payload", "tool_start", "tool_end", "tool_error":
+		return nil, nil
+	case "request_end":
+		r := Record{}
+		if found := t.request(&o, &r); len(found) > 0 {
+			return found, nil
 		}
+		return nil, t.lowering.row(&r)
+	default:
+		o.fault("event_type", "request_end, request_payload, tool_start, tool_end or tool_error", strconv.Quote(kind))
+		return o.faults, nil
 	}
-	for _, f := range found {
-		t.lowering.faults.add(line, f)
-	}
-	return nil
 }
 
 // inner returns an object inside o. Its faults are o's.
-func (o *object) inner(key string, required bool) (in object, ok bool) {
+func (o *object) inner(key string) (in object, ok bool) {
 	v := o.value(key)
 	if v == nil {
-		if required {
-			o.fault(key, "an object", "none")
-		}
 		return in, false
 	}
-	if json.Unmarshal(v, &in.values) != nil || in.values == nil {
+	if json.Unmarshal(v, &in.values) != nil {
 		o.fault(key, "an object", shown(v))
 		return in, false
 	}
 	return in, true
 }
 
-func (o *object) take(key string, in *object) {
-	for _, f := range in.faults {
-		o.fault(key+"."+f.field, f.want, f.got)
-	}
-}
-
-func (t *requestTraceReader) request(o *object, r *Record) []fault {
+func (t *requestTraceReader) request(o *object, r *Record) fault.List {
 	if schema := o.text("schema", MaxSessionBytes); schema != requestTraceSchema {
 		o.fault("schema", requestTraceSchema, strconv.Quote(schema))
 	}
 	at := traced{row: len(t.lowering.rows)}
-	in, ok := o.inner("request", true)
+	o.needs("request", "an object")
+	in, ok := o.inner("request")
 	if !ok {
 		return o.faults
 	}
@@ -97,29 +90,27 @@ func (t *requestTraceReader) request(o *object, r *Record) []fault {
 	if _, known := t.ids[id]; known {
 		in.fault("request_id", "one that no other request has", strconv.Quote(id))
 	}
-	if r.OutputTokens = max(1, in.count("output_tokens")); in.value("output_tokens") == nil {
-		in.fault("output_tokens", "an integer ≥ 0", "none")
-	}
-	start, ok := in.time("request_received_ms", time.Millisecond)
-	if !ok {
-		in.fault("request_received_ms", "milliseconds ≥ 0", "none")
-	}
+	r.OutputTokens = max(1, in.count("output_tokens"))
+	in.needs("output_tokens", "an integer ≥ 0")
+	start, _ := in.time("request_received_ms", time.Millisecond)
+	in.needs("request_received_ms", "milliseconds ≥ 0")
 	took, ok := in.time("total_time_ms", time.Millisecond)
 	if end, timed := o.time("event_time_unix_ms", time.Millisecond); !ok && timed {
 		took = max(0, end-start)
 	}
-	r.Offset, at.start, at.end = time.Duration(start), start, int64(later(time.Duration(start), time.Duration(took)))
-	if replay, ok := in.inner("replay", true); ok {
+	r.Offset, at.start, at.end = start, start, later(start, took)
+	in.needs("replay", "an object")
+	if replay, ok := in.inner("replay"); ok {
 		t.replay(&replay, r)
-		in.take("replay", &replay)
+		in.addFaults("replay", replay.faults)
 	}
-	o.take("request", &in)
-	if context, ok := o.inner("agent_context", false); ok {
+	o.addFaults("request", in.faults)
+	if context, ok := o.inner("agent_context"); ok {
 		at.session = context.text("session_id", MaxSessionBytes)
 		if parent := context.text("parent_session_id", MaxSessionBytes); parent != "" && parent != at.session {
 			t.parents[at.session] = parent
 		}
-		o.take("agent_context", &context)
+		o.addFaults("agent_context", context.faults)
 	}
 	if len(o.faults) == 0 {
 		t.ids[id] = struct{}{}
@@ -131,28 +122,18 @@ func (t *requestTraceReader) request(o *object, r *Record) []fault {
 // replay reads the blocks of a prompt. Equal hashes mean equal prompts up to that block.
 func (t *requestTraceReader) replay(o *object, r *Record) {
 	block := o.length("trace_block_size")
-	if o.value("trace_block_size") == nil {
-		o.fault("trace_block_size", "an integer ≥ 1", "none")
-	}
-	if t.lowering.block == 0 {
-		t.lowering.block = block
-	}
+	o.needs("trace_block_size", anInteger)
+	t.lowering.block = cmp.Or(t.lowering.block, block)
 	if block > 0 && block != t.lowering.block {
 		o.fault("trace_block_size", fmt.Sprintf("%d, as on the lines before", t.lowering.block), strconv.Itoa(block))
 	}
-	if r.InputTokens = o.length("input_length"); o.value("input_length") == nil {
-		o.fault("input_length", "an integer ≥ 1", "none")
-	}
+	r.InputTokens = o.length("input_length")
+	o.needs("input_length", anInteger)
 	r.Blocks = o.ids("input_sequence_hashes", nil)
 	if want := blocksOf(r.InputTokens, max(1, block)); len(o.faults) == 0 && len(r.Blocks) != want {
 		o.fault("input_sequence_hashes", fmt.Sprintf("%d for %d tokens in blocks of %d", want, r.InputTokens, block), strconv.Itoa(len(r.Blocks)))
 	}
 	for i, hash := range r.Blocks {
-		number, known := t.numbers[hash]
-		if !known {
-			number = uint64(len(t.numbers))
-			t.numbers[hash] = number
-		}
-		r.Blocks[i] = number
+		r.Blocks[i] = numberOf(t.numbers, hash, &t.fresh, 1)
 	}
 }

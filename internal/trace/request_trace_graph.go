@@ -3,7 +3,6 @@ package trace
 import (
 	"cmp"
 	"slices"
-	"time"
 )
 
 // A requestGraph hangs the requests of a request trace on each other, as Dynamo's own replay does. A request waits for the one
@@ -42,10 +41,7 @@ func (t *requestTraceReader) settle() {
 		row.edges, row.parents, row.floating = len(l.parents), int32(len(g.after[i])), len(g.after[i]) > 0
 		l.parents = append(l.parents, g.after[i]...)
 		if row.floating {
-			row.at = 0
-			for _, e := range g.after[i] {
-				row.at = max(row.at, int64(later(time.Duration(rows[e.Row].at), e.Wait)))
-			}
+			row.at = int64(allowed(g.after[i], func(row int) int64 { return rows[row].at }))
 		}
 		if r.session != "" {
 			name := g.name(r.session)
@@ -110,14 +106,14 @@ func (g *requestGraph) hang(i int) {
 	}
 	for _, child := range g.joins[i] {
 		if len(after) < MaxParents && g.name(g.requests[child].session).session == g.name(r.session).session {
-			after = addEdge(after, g.edge(child, i))
+			after = AddEdge(after, g.edge(child, i))
 		}
 	}
 	g.after[i] = after
 }
 
 func (g *requestGraph) edge(parent, child int) Edge {
-	return Edge{parent, time.Duration(max(0, g.requests[child].start-g.requests[parent].end))}
+	return Edge{parent, max(0, g.requests[child].start-g.requests[parent].end)}
 }
 
 // spawn returns the edges of the first request of a child session.
@@ -132,7 +128,7 @@ func (g *requestGraph) spawn(parents []int, i int) []Edge {
 	}
 	after := slices.Clone(g.after[parent])
 	for j := range after {
-		after[j].Wait = later(after[j].Wait, time.Duration(g.requests[i].start-g.requests[parent].start))
+		after[j].Wait = later(after[j].Wait, g.requests[i].start-g.requests[parent].start)
 	}
 	return after
 }

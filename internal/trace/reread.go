@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"replayd/internal/fault"
 )
 
 // errNoPlace is the error of Reread for a row of a file without After.
@@ -29,15 +31,28 @@ func (f *File) Reread(r Record) (Record, error) {
 	return r, nil
 }
 
-// line decodes the line of a row.
+// line reads and decodes the line of a row.
 func (f *File) line(number, line int, into *row) error {
 	start := f.starts[number]
 	text, err := newLines(io.NewSectionReader(f.data, start, f.size-start), start, line-1).next()
 	if err != nil {
 		return fmt.Errorf("%s:%d: %w", f.name, line, err)
 	}
-	if found := f.decode(text, into); len(found) > 0 {
-		return fmt.Errorf("%s:%d: %w: %s", f.name, line, ErrChanged, found[0])
+	return f.complete(f.decode(text, into), number, line, into)
+}
+
+// complete fills in the place of a row that was decoded again, and its session where other rows tell it.
+func (f *File) complete(found fault.List, number, line int, into *row) error {
+	into.Number, into.Line = number, line
+	if len(found) > 0 {
+		return f.changed(line, found[0])
+	}
+	if f.chats != nil {
+		f.chats.find(into)
 	}
 	return nil
+}
+
+func (f *File) changed(line int, what fault.Fault) error {
+	return fmt.Errorf("%s:%d: %w: %s", f.name, line, ErrChanged, what.Error())
 }

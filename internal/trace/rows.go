@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // Rows streams a File's rows in due order: by Offset, then by Number. Two goroutines must not use the same Rows
@@ -56,7 +58,7 @@ func (r *Rows) Next() (Record, error) {
 		case r.file.order != nil:
 			next = r.fromOrder
 		case !r.file.Stats.Sorted:
-			next = r.fromHeap
+			next = r.fromAhead
 		}
 		at, err := next()
 		if err != nil {
@@ -66,16 +68,16 @@ func (r *Rows) Next() (Record, error) {
 			continue
 		}
 		if at < r.last {
-			return Record{}, r.changed(fault{"timestamp", "due order", "an earlier row"})
+			return Record{}, r.file.changed(r.scratch.Line, fault.New("timestamp", "due order", "an earlier row"))
 		}
 		r.last = at
 		return r.record(at), nil
 	}
 }
 
-// fromHeap leaves the row due next in scratch. The heap holds the positions of rows and not their content, which may be
-// megabytes each.
-func (r *Rows) fromHeap() (at int64, err error) {
+// fromAhead leaves the row due next in scratch. Of the rows ahead it has the positions and not their content, which may
+// be megabytes each.
+func (r *Rows) fromAhead() (at int64, err error) {
 	for len(r.ahead) <= Window {
 		at, err := r.read()
 		if errors.Is(err, io.EOF) {
@@ -89,7 +91,8 @@ func (r *Rows) fromHeap() (at int64, err error) {
 	if len(r.ahead) == 0 {
 		return 0, io.EOF
 	}
-	s := r.ahead.pop()
+	s := r.ahead[0]
+	r.ahead = r.ahead[1:]
 	if s.at < r.from {
 		return s.at, nil
 	}
@@ -98,14 +101,7 @@ func (r *Rows) fromHeap() (at int64, err error) {
 		return 0, fmt.Errorf("%s:%d: %w", r.file.name, s.line, err)
 	}
 	found := r.file.decode(bytes.TrimSpace(r.line), &r.scratch)
-	r.scratch.Number, r.scratch.Line = s.number, s.line
-	if len(found) > 0 {
-		return 0, r.changed(found[0])
-	}
-	if r.file.chats != nil {
-		r.file.chats.find(&r.scratch)
-	}
-	return s.at, nil
+	return s.at, r.file.complete(found, s.number, s.line, &r.scratch)
 }
 
 // read leaves the file's next row in scratch and returns its instant. It returns io.EOF only if the file still has as
@@ -136,7 +132,7 @@ func (r *Rows) read() (at int64, err error) {
 		if r.number == r.file.Stats.Requests {
 			return 0, r.otherCount()
 		}
-		return r.place(found)
+		return r.complete(found)
 	}
 }
 
@@ -144,19 +140,15 @@ func (r *Rows) otherCount() error {
 	return fmt.Errorf("%s: %w: it no longer has %d rows", r.file.name, ErrChanged, r.file.Stats.Requests)
 }
 
-// place fills in what the row's own line does not say, and returns the row's instant.
-func (r *Rows) place(found []fault) (at int64, err error) {
-	r.scratch.Number, r.scratch.Line = r.number, r.in.number
+// complete fills in the fields that the row's own line lacks, and returns the row's instant.
+func (r *Rows) complete(found fault.List) (at int64, err error) {
+	if err := r.file.complete(found, r.number, r.in.number, &r.scratch); err != nil {
+		return 0, err
+	}
 	r.number++
-	if len(found) > 0 {
-		return 0, r.changed(found[0])
-	}
-	if r.file.chats != nil {
-		r.file.chats.find(&r.scratch)
-	}
 	if r.file.Stats.HasTimestamps && !r.scratch.timed {
 		if r.inherited == len(r.file.inherited) {
-			return 0, r.changed(fault{"timestamp", "milliseconds", "none"})
+			return 0, r.file.changed(r.scratch.Line, fault.New("timestamp", "milliseconds", "none"))
 		}
 		r.scratch.at = r.file.inherited[r.inherited]
 		r.inherited++
@@ -167,16 +159,13 @@ func (r *Rows) place(found []fault) (at int64, err error) {
 // record returns a copy of scratch with its Offset and without surplus block ids.
 func (r *Rows) record(at int64) Record {
 	out := r.scratch.Record
-	out.Offset, out.Last = time.Duration(at-r.file.base), r.file.last.has(out.Number)
+	out.Offset = time.Duration(at - r.file.base)
+	out.First, out.Last = r.file.first.has(out.Number), r.file.last.has(out.Number)
 	blocks := out.Blocks[:min(len(out.Blocks), blocksOf(out.InputTokens, r.file.Stats.BlockTokens))]
 	if out.Blocks = nil; len(blocks) > 0 {
 		out.Blocks = slices.Clone(blocks)
 	}
 	return out
-}
-
-func (r *Rows) changed(what fault) error {
-	return fmt.Errorf("%s:%d: %w: %s", r.file.name, r.scratch.Line, ErrChanged, what)
 }
 
 // Each calls do for every row, in due order.
@@ -190,11 +179,11 @@ func (f *File) Each(ctx context.Context, do func(*Record)) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err == nil && n%markRows == 0 {
-			err = ctx.Err()
+		if err == nil && n%markRows == 0 && ctx.Err() != nil {
+			err = fmt.Errorf("%s: %w", f.name, ctx.Err())
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", f.name, err)
+			return err
 		}
 		do(&r)
 	}

@@ -49,10 +49,10 @@ func TestRowsBySession(t *testing.T) {
 				if r.Session != session || r.Session == "" && len(numbers) > 1 {
 					t.Fatalf("seed %d: rows %v: want session %q, got %q", seed, numbers, session, r.Session)
 				}
-				if want := r.Session != "" && i == len(numbers)-1; r.Last != want || r.Offset != f.Offset(n) {
+				if want := r.Session != "" && i == len(numbers)-1; r.Last != want || r.First != (r.Session != "" && i == 0) || r.Offset != f.Offset(n) {
 					t.Fatalf("seed %d: row %d: got %+v", seed, n, r)
 				}
-				r.Last = false
+				r.First, r.Last = false, false
 				got = append(got, r)
 			}
 		}

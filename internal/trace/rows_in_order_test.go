@@ -14,7 +14,11 @@ import (
 // For random sessions and waits as they are played: each row is read once, after its parents, at the latest of its own instant and what
 // its parents and the waits allow, and in that order, from any offset. So a row is always read before it can be due.
 func TestOrderFollowsTheWaits(t *testing.T) {
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		wait := func(recorded time.Duration) time.Duration { return min(recorded/4, 300*ms) }
 		if seed%3 == 0 {

@@ -77,11 +77,22 @@ func (s Selection) has(r *Record) bool {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // never fails
-	return float64(mix(h.Sum64()^mix(s.Seed))>>11)/(1<<53) < s.Sample
+	return float64(Mix(h.Sum64()^Mix(s.Seed))>>11)/(1<<53) < s.Sample
 }
 
-// mix is a bijection of 64 bits in which every input bit affects all output bits: the finalizer of splitmix64.
-func mix(z uint64) uint64 {
+// OnSide returns the place of a row, of Record.Place, among the pods of one side of a comparison. Each round of a side's pods begins with another one, by
+// chance: so sessions go round all pairs of pods, and the pods of both sides get their requests in equally close succession.
+func OnSide(place uint64, candidate bool, pods uint64) uint64 {
+	round := 2 * (place / pods)
+	if candidate {
+		round++
+	}
+	return place%pods + Mix(round)%pods
+}
+
+// Mix is a bijection of 64 bits in which every input bit affects all output bits: a step of SplitMix64 (Steele, Lea and
+// Flood, OOPSLA 2014).
+func Mix(z uint64) uint64 {
 	z += 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

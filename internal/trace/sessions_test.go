@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/fault"
 )
 
 const sessionsStart = `{"schema":"replayd.sessions.v1","block_size":16}` + "\n"
@@ -95,7 +97,7 @@ func TestSessionsFaults(t *testing.T) {
 		{first + "\n" + row(1, `"session_id":"s","after":{"row":0}`), `t.jsonl:3: after: want a list of {"row": …, "wait": …}, got {"row":0}`},
 		{first + "\n" + row(1, `"session_id":"s","after":[]`), `t.jsonl:3: timestamp: want milliseconds, as on line 2, got none`},
 		{first + "\n" + row(1, `"timestamp":5,"hash_ids":[1,2,3]`), `t.jsonl:3: hash_ids: want 2 ids for 20 tokens in blocks of 16, got 3`},
-		{row(0, `"timestamp":5,"after":[`+strings.Repeat(`{"row":0},`, MaxParents)+`{"row":0}]`), `t.jsonl:2: after: want at most 1024 rows, got 1025`},
+		{row(0, `"timestamp":5,"after":[`+strings.Repeat(`{"row":0},`, MaxParents)+`{"row":0}]`), `t.jsonl:2: after: want at most 1024, got more`},
 		{row(0, `"timestamp":5,"agent_id":7`), `t.jsonl:2: agent_id: want a string, got 7`},
 	} {
 		f, err := openContent(t, sessionsStart+c.rows+"\n", Options{Strict: true})
@@ -131,8 +133,10 @@ func TestSessionsSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	fields := schema.Defs["row"].Properties
+	sessions := dialect{unit: time.Millisecond, graph: true}
 	for field := range fields {
-		if found := decodeSessions([]byte(`{"`+field+`":true}`), &row{}); !slices.ContainsFunc(found, func(f fault) bool { return f.field == field }) {
+		found := sessions.decode([]byte(`{"`+field+`":true}`), &row{})
+		if !slices.ContainsFunc(found, func(f fault.Fault) bool { return f.Key == field }) {
 			t.Errorf("%s: want an error of the decoder for a wrong value, got %v", field, found)
 		}
 	}
@@ -170,7 +174,10 @@ func randomGraphs(r *rand.Rand, rows int) []Record {
 				rec.After = append(rec.After, Edge{p, time.Duration(r.Int64N(int64(time.Second)))})
 			}
 		}
-		earliest := Earliest(rec.After, func(row int) time.Duration { return all[row].Offset })
+		var earliest time.Duration
+		for _, e := range rec.After {
+			earliest = max(earliest, all[e.Row].Offset+e.Wait)
+		}
 		if rec.Floating = len(rec.After) > 0 && r.IntN(3) > 0; rec.Floating {
 			rec.Offset = earliest
 		} else {

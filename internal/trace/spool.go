@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"replayd/internal/file"
 )
 
 // maxZstdWindow is the largest window that the zstd tool decompresses by default. It covers files compressed with
@@ -27,84 +28,33 @@ func (f *File) open(ctx context.Context, path string, o Options) error {
 		}
 		return f.spoolFrom(ctx, o.Stdin, o)
 	}
-	if err := CheckKind(path, !o.Regular); err != nil { // first, because opening a pipe may block
-		return err
-	}
-	file, err := openPath(ctx, path)
+	in, err := file.OpenPipe(ctx, path, !o.Regular) // the daemon opens the file again
 	if err != nil {
 		return err
 	}
-	info, err := file.Stat()
+	info, err := in.Stat()
 	switch {
 	case err != nil:
-		return errors.Join(err, file.Close())
+		return errors.Join(err, in.Close())
 	case info.Mode().IsRegular():
 		head := make([]byte, 4)
-		n, err := file.ReadAt(head, 0)
+		n, err := in.ReadAt(head, 0)
 		if err != nil && !errors.Is(err, io.EOF) {
-			return errors.Join(err, file.Close())
+			return errors.Join(err, in.Close())
 		}
 		if compression(head[:n]) == "" {
-			return f.attach(file)
+			return f.attach(in)
 		}
 	}
-	return errors.Join(f.spoolFrom(ctx, file, o), file.Close())
+	return errors.Join(f.spoolFrom(ctx, in, o), in.Close())
 }
 
-// CheckKind returns an error if path cannot be read to its end: it is a directory or a device, or it is a pipe and pipe
-// is false. It returns nil if os.Stat fails, because opening the path fails too.
-func CheckKind(path string, pipe bool) error {
-	info, err := os.Stat(path)
+func (f *File) attach(data *os.File) error {
+	info, err := data.Stat()
 	if err != nil {
-		return nil //nolint:nilerr // opening it gives the same error
+		return errors.Join(err, data.Close())
 	}
-	kind := ""
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-	case mode.IsDir():
-		kind = "a directory"
-	case mode&os.ModeNamedPipe != 0:
-		if !pipe {
-			kind = "a pipe"
-		}
-	case mode&os.ModeDevice != 0:
-		kind = "a device"
-	default:
-		kind = "something else"
-	}
-	if kind == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: want a file, got %s", path, kind)
-}
-
-// openPath opens a file. Opening a named pipe blocks until it has a writer. If ctx ends first, openPath opens the pipe
-// for writing itself to end the wait.
-func openPath(ctx context.Context, path string) (*os.File, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
-		return os.Open(path)
-	}
-	opened := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		if w, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
-			<-opened
-			_ = w.Close() // nothing was written
-		}
-	})
-	defer stop()
-	defer close(opened)
-	return os.Open(path)
-}
-
-func (f *File) attach(file *os.File) error {
-	info, err := file.Stat()
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	f.data, f.size, f.modified = file, info.Size(), info.ModTime()
+	f.data, f.size, f.modified = data, info.Size(), info.ModTime()
 	return nil
 }
 
@@ -121,25 +71,30 @@ func compression(head []byte) string {
 
 // spoolFrom writes the decompressed content of in to a temporary file.
 func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
-	// If the reader supports deadlines, the end of ctx ends a read of a silent pipe.
-	if timed, ok := in.(interface{ SetReadDeadline(time.Time) error }); ok {
-		stop := context.AfterFunc(ctx, func() { _ = timed.SetReadDeadline(time.Unix(1, 0)) })
-		defer stop()
-	}
-	spool, err := os.CreateTemp(o.TempDir, "replayd-trace-*")
+	stop := file.Until(ctx, in)
+	defer stop()
+	spool, name, err := createSpool()
 	if err != nil {
-		return fmt.Errorf("%s: spool: %w", f.name, err)
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	// A spool without a name cannot outlive the process. If the system cannot remove the name of an open file, Close
-	// removes it.
-	if os.Remove(spool.Name()) != nil {
-		f.spool = spool.Name()
-	}
-	f.data = spool
-	if err := f.fill(ctx, spool, in, o.MaxSpoolBytes); err != nil {
+	f.data, f.spool = spool, name
+	if err := f.fill(ctx, spool, in, o.maxSpool); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	return f.attach(spool)
+}
+
+// createSpool creates a temporary file without a name, which cannot outlive the process. If the system cannot remove
+// the name of an open file, it returns the name, which is to be removed at the end.
+func createSpool() (spool *os.File, name string, err error) {
+	spool, err = os.CreateTemp("", "replayd-trace-*")
+	if err != nil {
+		return nil, "", fmt.Errorf("spool: %w", err)
+	}
+	if os.Remove(spool.Name()) != nil {
+		name = spool.Name()
+	}
+	return spool, name, nil
 }
 
 // fill writes the decompressed content of in, at most limit bytes. Its errors give the position reached.

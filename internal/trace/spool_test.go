@@ -51,7 +51,8 @@ func TestSpooled(t *testing.T) {
 	} {
 		for _, stdin := range []bool{false, true} {
 			path, dir := write(t, "t", content), t.TempDir()
-			o := Options{TempDir: dir}
+			t.Setenv("TMPDIR", dir)
+			o := Options{}
 			if stdin {
 				path, o.Stdin = "-", iotest.HalfReader(strings.NewReader(content))
 			}
@@ -107,17 +108,18 @@ func TestSpoolFaults(t *testing.T) {
 		{"too much", strings.NewReader(zipped), 98_999, "stdin: want at most 98999 decompressed bytes, got more"},
 		{"empty", strings.NewReader(""), 0, "stdin: want at least one row, got none"},
 	} {
-		_, err := Open(t.Context(), "-", Options{Stdin: c.stdin, MaxSpoolBytes: c.limit, TempDir: t.TempDir()})
+		_, err := Open(t.Context(), "-", Options{Stdin: c.stdin, maxSpool: c.limit})
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s…", c.name, err, c.want)
 		}
 	}
-	f, err := Open(t.Context(), "-", Options{Stdin: strings.NewReader(zipped), MaxSpoolBytes: 99_000})
+	f, err := Open(t.Context(), "-", Options{Stdin: strings.NewReader(zipped), maxSpool: 99_000})
 	if err != nil {
 		t.Fatalf("just enough: %v", err)
 	}
 	defer f.Close()
-	if _, err := Open(t.Context(), "-", Options{Stdin: strings.NewReader(threeRows), TempDir: "/does/not/exist"}); !errors.Is(err, os.ErrNotExist) {
+	t.Setenv("TMPDIR", "/does/not/exist")
+	if _, err := Open(t.Context(), "-", Options{Stdin: strings.NewReader(threeRows)}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no directory for the spool: %v", err)
 	}
 }
@@ -143,7 +145,7 @@ func TestNoLineEnd(t *testing.T) {
 		path, at string
 		stdin    io.Reader
 	}{{sparse, "sparse.jsonl:4", nil}, {"-", "stdin:1", reading}, {"-", "stdin:1", packed}} {
-		if _, err := Open(t.Context(), c.path, Options{Stdin: c.stdin, TempDir: t.TempDir()}); err == nil || err.Error() != c.at+": "+want {
+		if _, err := Open(t.Context(), c.path, Options{Stdin: c.stdin}); err == nil || err.Error() != c.at+": "+want {
 			t.Errorf("want %s: %s, got %v", c.at, want, err)
 		}
 	}

@@ -144,13 +144,16 @@ func TestPrefixFiguresASecondWay(t *testing.T) {
 func TestDistribution(t *testing.T) {
 	for _, c := range []struct {
 		values []int
-		want   stats.CountSummary
+		want   stats.Summary
 	}{
-		{nil, stats.CountSummary{}},
-		{[]int{7}, stats.CountSummary{Count: 1, Sum: 7, Mean: 7, P25: 7, P50: 7, P75: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
-		{[]int{4, 1}, stats.CountSummary{Count: 2, Sum: 5, Mean: 2.5, StdDev: 1.5, P25: 1.75, P50: 2.5, P75: 3.25, P90: 3.7, P99: 3.97, Min: 1, Max: 4}},
+		{nil, stats.Summary{}},
+		{[]int{7}, stats.Summary{Count: 1, Sum: 7, Mean: 7, P25: 7, P50: 7, P75: 7, P90: 7, P99: 7, Min: 7, Max: 7}},
+		{[]int{4, 1}, stats.Summary{
+			Count: 2, Sum: 5, Mean: 2.5, StdDev: 1.5, P25: 1.75, P50: 2.5, P75: 3.25, P90: 3.7,
+			P99: 3.97, Min: 1, Max: 4,
+		}},
 		// ranks 0.75, 1.5, 2.25, 2.7, 2.97 of 0, 10, 20000, MaxTokens
-		{[]int{20000, 0, MaxTokens, 10}, stats.CountSummary{
+		{[]int{20000, 0, MaxTokens, 10}, stats.Summary{
 			Count: 4, Sum: 20010 + MaxTokens, Mean: (20010.0 + MaxTokens) / 4,
 			StdDev: 7_261_864.0235649, P25: 7.5, P50: 10005, P75: 20000 + 0.25*(MaxTokens-20000), P90: 20000 + 0.7*(MaxTokens-20000), P99: 20000 + 0.97*(MaxTokens-20000), Min: 0, Max: MaxTokens,
 		}},
@@ -219,10 +222,10 @@ func TestFiguresOfMooncake(t *testing.T) {
 		GapCV: f.Stats.GapCV, Curve: f.Stats.Curve, // not published, like some lengths below; other tests check them
 		Format: Mooncake, Requests: 12_031, Prompts: Prompts{Synthesized: 12_031},
 		HasTimestamps: true, Sorted: true, Span: 3_536_999 * ms, Instants: 1_180, Burst: 28, Tick: 3 * time.Second, Rate: 3.40147,
-		Input: stats.CountSummary{
+		Input: stats.Summary{
 			Count: 12_031, Sum: 144_793_823, Mean: 12_035.061, StdDev: f.Stats.Input.StdDev, P25: f.Stats.Input.P25, P50: 6_909, P75: f.Stats.Input.P75, P90: 27_367, P99: 85_400.4, Min: 891, Max: 126_195,
 		},
-		Output: stats.CountSummary{
+		Output: stats.Summary{
 			Count: 12_031, Sum: 4_122_048, Mean: 342.619, StdDev: f.Stats.Output.StdDev, P25: f.Stats.Output.P25, P50: 350, P75: f.Stats.Output.P75,
 			P90: 597, P99: 1_118.5, Min: 1, Max: 2_000,
 		},

@@ -57,15 +57,11 @@ func (s Stats) writeTimes(t table) {
 	if !s.Sorted {
 		order = "not sorted"
 	}
-	rows := "rows"
-	if s.Burst == 1 {
-		rows = "row"
-	}
 	if s.Edges > 0 {
 		order += ", a row behind its parents at the earliest"
 	}
-	t.line("timestamps", fmt.Sprintf("%s, %s to %s, %s distinct, at most %s %s at one", order,
-		millis(s.First), millis(s.Span), number.Whole(s.Instants), number.Whole(s.Burst), rows))
+	t.line("timestamps", fmt.Sprintf("%s, %s to %s, %s distinct, at most %s at one", order,
+		millis(s.First), millis(s.Span), number.Whole(s.Instants), number.Count(s.Burst, "row")))
 	t.line("typical tick", fmt.Sprintf("%s, the median gap between distinct timestamps", millis(s.Tick)))
 	t.line("request rate", fmt.Sprintf("%.5f /s", s.Rate))
 	t.line("gaps between rows", fmt.Sprintf("coefficient of variation %.4f", s.GapCV))
@@ -95,7 +91,7 @@ func (t table) line(cells ...string) {
 	_, _ = fmt.Fprintln(t, strings.Join(cells, "\t"))
 }
 
-func (t table) distribution(name string, d stats.CountSummary) {
+func (t table) distribution(name string, d stats.Summary) {
 	if d.Count == 0 {
 		t.line(name, "n/a")
 		return

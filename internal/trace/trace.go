@@ -1,11 +1,12 @@
-// Package trace reads and writes request traces: Mooncake's JSON lines, Azure's and BurstGPT's CSV, and vLLM's timed
-// traces. It also reads Bailian's JSON lines. Input is plain, gzip or zstd, from a file or a pipe.
+// Package trace reads request traces in the formats of format.go, and writes some of them. Input is plain, gzip or zstd,
+// from a file or a pipe.
 //
 // Open checks a whole file, reports every fault and computes all figures. Rows then streams the file in due order from
 // any offset, one row at a time, so memory does not grow with the trace. A Writer writes rows one by one.
 package trace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,28 +41,20 @@ type Options struct {
 
 	BySession bool // Sessions and Row will be used; this takes 32 bytes a row
 
-	Regular       bool      // refuse a pipe, because the trace will be opened again
-	Stdin         io.Reader // read for the path "-"
-	TempDir       string    // where to spool pipes and compressed files; "" is os.TempDir()
-	MaxSpoolBytes int64     // most decompressed bytes to spool; 0: 16 GiB
+	Regular bool      // refuse a pipe, because the trace will be opened again
+	Stdin   io.Reader // read for the path "-"
+
+	maxSpool int64 // most decompressed bytes of a pipe or a compressed file to spool; 0: 16 GiB
 }
 
 func (o *Options) check() error {
-	if o.Format == "" {
-		o.Format = Auto
-	}
+	o.Format, o.maxSpool = cmp.Or(o.Format, Auto), cmp.Or(o.maxSpool, defaultSpoolBytes)
 	var errs []error
 	if err := o.Format.check(); err != nil {
 		errs = append(errs, err)
 	}
 	if o.BlockTokens < 0 || o.BlockTokens > MaxTokens {
 		errs = append(errs, fmt.Errorf("block tokens: want 1 to %d, or 0 to detect them, got %d", MaxTokens, o.BlockTokens))
-	}
-	if o.MaxSpoolBytes < 0 {
-		errs = append(errs, fmt.Errorf("spool bytes: want ≥ 1, or 0 for %d, got %d", int64(defaultSpoolBytes), o.MaxSpoolBytes))
-	}
-	if o.MaxSpoolBytes == 0 {
-		o.MaxSpoolBytes = defaultSpoolBytes
 	}
 	return errors.Join(errs...)
 }
@@ -82,7 +75,8 @@ type File struct {
 	maxID     uint64 // largest hash_id
 	index     []mark
 	inherited []int64  // instants of the turns that inherit theirs from the previous turn, in file order
-	last      bits     // by row, whether it is the last of its session
+	first     bits     // by row, whether it is the first of its session
+	last      bits     // likewise, the last
 	starts    []int64  // by row, the byte at which its line starts; only where rows have After, and with Options.BySession
 	graph     []parent // by row, its instant and its line; only with order or sessions
 	order     []int    // of an unsorted file whose rows have After: the rows in due order; graph has their instants

@@ -35,7 +35,7 @@ func open(t testing.TB, content string, o Options) *File {
 	return f
 }
 
-// read returns all rows from an offset on. It checks which are the last of their sessions, and leaves that out of them.
+// read returns all rows from an offset on. It checks which are the first and the last of their sessions, and leaves that out of them.
 func read(t testing.TB, f *File, from time.Duration) []Record {
 	t.Helper()
 	rows, err := f.Rows(from)
@@ -46,7 +46,7 @@ func read(t testing.TB, f *File, from time.Duration) []Record {
 	for {
 		r, err := rows.Next()
 		if errors.Is(err, io.EOF) {
-			return withoutLast(t, all)
+			return withoutEnds(t, all, from <= 0)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -55,10 +55,19 @@ func read(t testing.TB, f *File, from time.Duration) []Record {
 	}
 }
 
-// withoutLast checks Record.Last of all rows up to the end of a trace, and clears it.
-func withoutLast(t testing.TB, rows []Record) []Record {
+// withoutEnds checks Record.First, if the rows are those of a whole trace, and Record.Last of all rows up to the end of a trace. It clears
+// both.
+func withoutEnds(t testing.TB, rows []Record, whole bool) []Record {
 	t.Helper()
 	seen := map[string]bool{"": true}
+	for i := range rows {
+		r := &rows[i]
+		if whole && r.First == seen[r.Session] {
+			t.Errorf("row %d of session %q: got First %v", r.Number, r.Session, r.First)
+		}
+		seen[r.Session], r.First = true, false
+	}
+	seen = map[string]bool{"": true}
 	for i := len(rows) - 1; i >= 0; i-- {
 		r := &rows[i]
 		if r.Last == seen[r.Session] {

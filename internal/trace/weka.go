@@ -1,18 +1,23 @@
 package trace
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // Weka's format (callanjfox/kv-cache-tester, docs/trace_replay_tester.md, as of 2026) is one JSON object a session, in a file of
 // its own or in a line. AIPerf, guidellm and SGLang read it too. Times are seconds from the start of the session. A block that is
 // not full, at the end of a prompt, has no id. The model, the types, the reason of the end and think_time are not read:
 // think_time counts from the last answer whose time is known, and so may be longer than the time between two requests.
+
+// maxWekaCalls bounds the requests of a session, with those of its sub-agents. A request of 26 bytes takes a kilobyte of
+// memory.
+const maxWekaCalls = 1 << 16
 
 // wekaBlock is how many tokens an id stands for if the session does not say.
 const wekaBlock = 64
@@ -47,18 +52,14 @@ type wekaSession struct {
 }
 
 // readWeka reads a session.
-func readWeka(text []byte) (s wekaSession, found []fault) {
+func readWeka(text []byte) (s wekaSession, found fault.List) {
 	o := object{}
 	if found := o.read(text, "session"); found != nil {
 		return s, found
 	}
 	s.id = o.text("id", MaxSessionBytes)
-	if o.value("id") == nil {
-		o.fault("id", "a string", "none")
-	}
-	if s.block = o.length("block_size"); s.block == 0 {
-		s.block = wekaBlock
-	}
+	o.needs("id", "a string")
+	s.block = cmp.Or(o.length("block_size"), wekaBlock)
 	switch scope := o.text("hash_id_scope", MaxSessionBytes); scope {
 	case "", "local", "per_context":
 	case "global":
@@ -67,26 +68,11 @@ func readWeka(text []byte) (s wekaSession, found []fault) {
 		o.fault("hash_id_scope", "local or global", shown(o.value("hash_id_scope")))
 	}
 	s.prefix = o.count("tool_tokens") + o.count("system_tokens")
-	s.calls = o.wekaCalls(s.block, true)
+	s.calls = o.wekaCalls(s.block, maxWekaCalls, true)
 	if len(s.calls) == 0 && len(o.faults) == 0 {
 		o.fault("requests", "at least one", "none")
 	}
 	return s, o.faults
-}
-
-// read reads the object. It returns the fault of a text that is none.
-func (o *object) read(text []byte, what string) []fault {
-	if err := json.Unmarshal(text, &o.values); err != nil {
-		got := excerpt(text)
-		if wrong := (*json.UnmarshalTypeError)(nil); !errors.As(err, &wrong) { // its text names a Go type
-			got += fmt.Sprintf(" (%v)", err)
-		}
-		return []fault{{what, "a JSON object", got}}
-	}
-	if o.values == nil {
-		return []fault{{what, "a JSON object", "null"}}
-	}
-	return nil
 }
 
 // count reads a count that may be 0.
@@ -98,61 +84,51 @@ func (o *object) count(key string) int {
 	before := len(o.faults)
 	n := o.length(key)
 	for i := before; i < len(o.faults); i++ {
-		o.faults[i].want = strings.Replace(o.faults[i].want, "≥ 1", "≥ 0", 1)
+		o.faults[i].Want = strings.Replace(o.faults[i].Want, "≥ 1", "≥ 0", 1)
 	}
 	return n
 }
 
-// wekaCalls reads the field requests. A sub-agent has none of its own.
-func (o *object) wekaCalls(block int, agents bool) []wekaCall {
-	v := o.value("requests")
-	if v == nil {
-		o.fault("requests", "a list of requests", "none")
-		return nil
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
-		o.fault("requests", "a list of requests", shown(v))
-		return nil
-	}
+// wekaCalls reads the field requests, at most so many with those of sub-agents. A sub-agent has no sub-agents.
+func (o *object) wekaCalls(block, most int, agents bool) []wekaCall {
+	o.needs("requests", "a list of requests")
+	list := o.list("requests", "a list of requests", most)
+	most -= len(list)
 	calls := make([]wekaCall, len(list))
 	latest := time.Duration(0)
 	for i, text := range list {
 		e := object{}
-		if found := e.read(text, "row"); found != nil {
-			o.fault(fmt.Sprintf("requests[%d]", i), found[0].want, found[0].got)
+		if found := e.read(text, ""); found != nil {
+			o.addFaults(fmt.Sprintf("requests[%d]", i), found)
 			continue
 		}
 		c := &calls[i]
-		at, ok := e.time("t", time.Second)
-		if c.at = time.Duration(at); !ok {
-			e.fault("t", "seconds ≥ 0", "none")
-		}
+		c.at, _ = e.time("t", time.Second)
+		e.needs("t", "seconds ≥ 0")
 		switch kind := e.text("type", MaxSessionBytes); {
 		case kind == "n", kind == "s":
 			e.wekaCall(c, block)
 			if c.at < latest {
-				e.fault("t", fmt.Sprintf("≥ %s, that of the request before", seconds(latest)), seconds(c.at))
+				want := fmt.Sprintf("≥ %s, that of the request before", inUnits(latest, time.Second))
+				e.fault("t", want, inUnits(c.at, time.Second))
 			}
 			latest = max(latest, c.at)
 		case kind == "subagent" && agents:
-			c.agent = e.wekaAgent(block)
+			c.agent = e.wekaAgent(block, most)
+			most -= len(c.agent.calls)
 		case agents:
 			e.fault("type", "n, s or subagent", strconv.Quote(kind))
 		default:
 			e.fault("type", "n or s in a sub-agent", strconv.Quote(kind))
 		}
-		for _, f := range e.faults {
-			o.fault(fmt.Sprintf("requests[%d].%s", i, f.field), f.want, f.got)
-		}
+		o.addFaults(fmt.Sprintf("requests[%d]", i), e.faults)
 	}
 	return calls
 }
 
 func (o *object) wekaCall(c *wekaCall, block int) {
-	if c.input = o.length("in"); o.value("in") == nil {
-		o.fault("in", "an integer ≥ 1", "none")
-	}
+	c.input = o.length("in")
+	o.needs("in", anInteger)
 	// A request without output tokens asks for one, as in AIPerf.
 	c.output = max(1, o.count("out"))
 	c.took, c.timed = o.seconds("api_time")
@@ -171,15 +147,13 @@ func (o *object) wekaCall(c *wekaCall, block int) {
 	}
 }
 
-func (o *object) wekaAgent(block int) *wekaAgent {
+func (o *object) wekaAgent(block, most int) *wekaAgent {
 	a := &wekaAgent{id: o.text("agent_id", MaxSessionBytes), kind: o.text("subagent_type", MaxSessionBytes)}
-	if o.value("agent_id") == nil {
-		o.fault("agent_id", "a string", "none")
-	}
+	o.needs("agent_id", "a string")
 	a.prefix = o.count("tool_tokens") + o.count("system_tokens")
 	took, ok := o.seconds("duration_ms")
 	a.took, a.timed = took/1000, ok
-	a.calls = o.wekaCalls(block, false)
+	a.calls = o.wekaCalls(block, most, false)
 	return a
 }
 
@@ -190,8 +164,5 @@ func (o *object) seconds(key string) (d time.Duration, ok bool) {
 			return 0, true
 		}
 	}
-	n, ok := o.time(key, time.Second)
-	return time.Duration(n), ok
+	return o.time(key, time.Second)
 }
-
-func seconds(d time.Duration) string { return string(appendUnits(nil, d, time.Second)) }

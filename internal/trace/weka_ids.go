@@ -21,10 +21,6 @@ type wekaPlace struct {
 	block int
 }
 
-func newWekaIDs(shared bool) *wekaIDs {
-	return &wekaIDs{shared: shared, local: map[uint64]uint64{}, global: map[uint64]uint64{}, prefix: map[wekaPlace]uint64{}}
-}
-
 func (w *wekaIDs) begin() { clear(w.local) }
 
 // share gives the first blocks of a session or a sub-agent the numbers that all have.
@@ -36,19 +32,8 @@ func (w *wekaIDs) share(kind string, ids []uint64) {
 		if _, known := w.local[id]; known {
 			continue
 		}
-		place := wekaPlace{kind, i}
-		number, known := w.prefix[place]
-		if !known {
-			number = w.next()
-			w.prefix[place] = number
-		}
-		w.local[id] = number
+		w.local[id] = numberOf(w.prefix, wekaPlace{kind, i}, &w.fresh, 1)
 	}
-}
-
-func (w *wekaIDs) next() uint64 {
-	w.fresh++
-	return w.fresh - 1
 }
 
 // number numbers the ids of a request in place.
@@ -58,12 +43,7 @@ func (w *wekaIDs) number(ids []uint64, global bool) []uint64 {
 		numbers = w.global
 	}
 	for i, id := range ids {
-		n, known := numbers[id]
-		if !known {
-			n = w.next()
-			numbers[id] = n
-		}
-		ids[i] = n
+		ids[i] = numberOf(numbers, id, &w.fresh, 1)
 	}
 	return ids
 }

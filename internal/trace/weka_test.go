@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,9 @@ func TestWekaFigures(t *testing.T) {
 		"trace_0722.json": {24, 0, 1168166, 21551, 55709, 18241, 17366, 0.951426, 1, 64},
 		".":               {493, 10, 35812694, 267524, 243658, 559339, 524534, 0.937382, 12, 64},
 	} {
+		if testing.Short() && name == "." { // as many rows as the others have together
+			continue
+		}
 		f, err := Open(t.Context(), filepath.Join(folder, name), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -50,7 +54,7 @@ func TestWekaFigures(t *testing.T) {
 		}
 		s := f.Stats
 		got := wekaTotals{
-			s.Requests, s.Agents, s.Input.Sum, s.Output.Sum, s.Input.Max, s.Prefix.Blocks, s.Prefix.HitBlocks,
+			s.Requests, s.Agents, s.Input.Sum, s.Output.Sum, int(s.Input.Max), s.Prefix.Blocks, s.Prefix.HitBlocks,
 			math.Round(s.Prefix.HitTokenRatio*1e6) / 1e6, s.Sessions, s.BlockTokens,
 		}
 		if got != want {
@@ -227,7 +231,33 @@ func TestWekaFaults(t *testing.T) {
 	}
 }
 
-// Formats that are recognised and not read are named.
+// Lists of elements without end, good or bad, are refused, and take little memory beside the text.
+func TestListsAreBounded(t *testing.T) {
+	call, agentic := wekaCallText("0", 5, "", ""), `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`+"\n"
+	row := `{"request_id":"a","play_id":"p","session_id":"p","input_length":5,"output_length":1,"not_before_ms":0,"dependencies":[`
+	repeat := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
+	for name, c := range map[string]struct{ content, want string }{
+		"requests":          {wekaText("s", repeat(call, maxWekaCalls+1)), `t.jsonl:1: requests: want at most 65536, got more`},
+		"bad requests":      {wekaText("s", repeat("{}", 1<<20)), `t.jsonl:1: requests: want at most 65536, got more`},
+		"of sub-agents":     {wekaText("s", wekaAgentText("0", "", repeat(call, maxWekaCalls-2)), wekaAgentText("0", "", call)), `t.jsonl:1: requests[1].requests: want at most 0, got more`},
+		"dependencies":      {agentic + row + repeat("{}", 1<<20) + "]}", `t.jsonl:2: dependencies: want at most 1024, got more`},
+		"parents":           {sessionsStart + `{"row":0,"timestamp":0,"input_length":5,"output_length":1,"after":[` + repeat("{}", 1<<20) + "]}", `t.jsonl:2: after: want at most 1024, got more`},
+		"more that are bad": {wekaText("s", repeat("{}", 1000)), "t.jsonl: 1000 errors in all, the first 20 are shown"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := openContent(t, c.content, Options{})
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: want %s, got %.200v", name, c.want, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 160<<20 {
+			t.Errorf("%s: %d bytes take %d MiB", name, len(c.content), took>>20)
+		}
+	}
+}
+
+// Formats that are recognized and not read are named.
 func TestUnreadFormats(t *testing.T) {
 	for content, name := range map[string]string{
 		"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n":                    "Azure's multimodal trace (a header with NumImages)",

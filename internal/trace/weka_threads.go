@@ -1,8 +1,11 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"time"
+
+	"replayd/internal/fault"
 )
 
 // wekaJoinSlack is how much earlier than its marker a sub-agent's request may be for t to be absolute, as in AIPerf.
@@ -11,17 +14,13 @@ const wekaJoinSlack = time.Microsecond
 // weka adds a session. It hangs the requests of a thread on each other: the wait is the time between the end of an answer and
 // the next request. A sub-agent's first request hangs on the request that spawned it: the last of the session's thread that
 // begins no later. The thread's next request also hangs on the sub-agents that have ended by then; others run beside it.
-func (l *lowering) weka(ids *wekaIDs, name string, line int, text []byte) error {
-	l.faults.name = name
+func (l *lowering) weka(ids *wekaIDs, line int, text []byte) (fault.List, error) {
 	s, found := readWeka(text)
 	if len(found) == 0 {
-		found = l.begin(&s, name, line)
-	}
-	for _, f := range found {
-		l.faults.add(line, f)
+		found = l.begin(&s, line)
 	}
 	if len(found) > 0 {
-		return nil
+		return found, nil
 	}
 	g := wekaGraph{session: &s, ids: ids}
 	ids.begin()
@@ -33,29 +32,23 @@ func (l *lowering) weka(ids *wekaIDs, name string, line int, text []byte) error 
 			g.call(c)
 		}
 	}
-	if !placed(g.rows) {
-		l.faults.add(line, fault{"requests", fmt.Sprintf("instants ≤ %d s", int64(maxMillis/1000)), "a later one"})
-		return nil
+	if !setOffsets(g.rows) {
+		return fault.List{fault.New("requests", fmt.Sprintf("instants ≤ %d s", int64(maxMillis/1000)), "a later one")}, nil
 	}
 	l.untimed += g.untimed
-	return l.session(g.rows)
+	return nil, l.session(g.rows)
 }
 
 // begin checks a session against those before it.
-func (l *lowering) begin(s *wekaSession, name string, line int) []fault {
-	at := name
-	if line > 0 {
-		at = fmt.Sprintf("%s:%d", name, line)
-	}
+func (l *lowering) begin(s *wekaSession, line int) fault.List {
+	at := l.faults.at(line)
 	if other, known := l.ids[s.id]; known {
-		return []fault{{"id", "one that no other session has", fmt.Sprintf("%q, that of %s", s.id, other)}}
+		return fault.List{fault.New("id", "one that no other session has", fmt.Sprintf("%q, that of %s", s.id, other))}
 	}
 	l.ids[s.id] = at
-	if l.block == 0 {
-		l.block = s.block
-	}
+	l.block = cmp.Or(l.block, s.block)
 	if s.block != l.block {
-		return []fault{{"block_size", fmt.Sprintf("%d, as in the session before", l.block), fmt.Sprint(s.block)}}
+		return fault.List{fault.New("block_size", fmt.Sprintf("%d, as in the session before", l.block), fmt.Sprint(s.block))}
 	}
 	return nil
 }
@@ -135,24 +128,23 @@ func (g *wekaGraph) spawn(marker *wekaCall) {
 	if g.relative {
 		start = marker.begin()
 	}
-	var before wekaSent
+	var before *wekaSent // in the thread; of the first request the one that spawned it
 	for i := range a.calls {
 		c := &a.calls[i]
 		at := later(start, c.at)
-		after := []Edge{}
-		switch {
-		case i > 0:
-			after = append(after, before.edge(at))
-		default:
+		if i == 0 {
 			g.ids.share(a.kind, c.ids[:min(len(c.ids), a.prefix/g.session.block)])
-			if parent := g.at(at); parent != nil {
-				after = append(after, parent.edge(at))
-			}
+			before = g.at(at)
 		}
-		before = g.row(c, at, a.id, after)
+		after := []Edge{}
+		if before != nil {
+			after = append(after, before.edge(at))
+		}
+		sent := g.row(c, at, a.id, after)
+		before = &sent
 	}
 	if len(a.calls) > 0 {
-		g.running = append(g.running, before)
+		g.running = append(g.running, *before)
 	}
 }
 

@@ -3,10 +3,13 @@ package trace
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+
+	"replayd/internal/spelling"
 )
 
 // WriterOptions describe the rows. A Writer needs them before the first row.
@@ -25,17 +28,20 @@ type Writer struct {
 	out     *bufio.Writer
 	format  Format
 	options WriterOptions
+	row     func(*Record) error // appends one to line
+	needs   string              // of a row that can be written; "": nothing
 
-	line   []byte
-	text   bytes.Buffer
-	rows   int
-	given  int             // rows passed to Write, written or not
-	place  []int           // by Record.Number: the place of a row in the file, from 1; 0: not written; only for formats with parents
-	turns  map[string]int  // by session: the place of its latest row; only for AgenticMooncake, like the next two
-	agents []string        // by place
-	begun  map[string]bool // by agent: it has a row
-	fresh  uint64          // number of ids made up
-	lost   []loss
+	line  []byte
+	text  bytes.Buffer
+	rows  int
+	given int // rows passed to Write, written or not
+	// by Record.Number: the position of a row in the file, from 1; 0: not written; only for formats with parents
+	position []int
+	turns    map[string]int  // by session: the position of its latest row; only for AgenticMooncake, like the next two
+	agents   []string        // by position
+	begun    map[string]bool // by agent: it has a row
+	fresh    uint64          // number of ids made up
+	lost     []loss
 }
 
 // A loss is one kind of change or omission, the reason for it, and the number of rows that it affects.
@@ -47,66 +53,59 @@ type loss struct {
 // NewWriter returns a Writer. It fails if the format cannot be written, or if the format needs timestamps and the rows
 // have none. The caller must call Close at the end; Close does not close out.
 func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
-	if o.BlockTokens == 0 {
-		o.BlockTokens = blockSizes[0]
-	}
+	o.BlockTokens = cmp.Or(o.BlockTokens, blockSizes[0])
 	w := &Writer{out: bufio.NewWriterSize(out, 64<<10), format: format, options: o}
-	switch format {
-	case Mooncake:
-	case Sessions, AgenticMooncake:
-	case Azure, BurstGPT, VLLM:
-		if o.Untimed {
-			return nil, fmt.Errorf("format %s: want rows with timestamps, got a trace without", format)
-		}
-	default:
-		return nil, fmt.Errorf("format to write: want mooncake, azure, burstgpt, vllm, sessions or agentic_mooncake, got %q", string(format))
-	}
-	switch {
-	case format == Sessions:
-		w.line = fmt.Appendf(w.line, `{"schema":"%s","block_size":%d}`, sessionsSchema, o.BlockTokens)
-	case format == AgenticMooncake:
-		w.line = fmt.Appendf(w.line, `{"schema":"%s","version":%d,"block_size":%d,"hash_id_scope":"local","source":{"format":"replayd","digest":""}}`,
-			agenticSchema, agenticVersion, o.BlockTokens)
-	case format == Azure:
-		w.line = append(w.line, azureHeader...)
-	case format == BurstGPT && o.Sessions:
-		w.line = append(w.line, burstSessions...)
-	case format == BurstGPT:
-		w.line = append(w.line, burstHeader...)
-	default:
+	switch w.rowsOf(format); {
+	case w.row == nil:
+		return nil, fmt.Errorf("format to write: want %s, got %q", spelling.Or(Writable), string(format))
+	case w.needs == twoLengths && o.Untimed:
+		return nil, fmt.Errorf("format %s: want rows with timestamps, got a trace without", format)
+	case len(w.line) == 0:
 		return w, nil
 	}
 	return w, w.end()
 }
 
+// twoLengths wants the two lengths of a row, for formats with times.
+const twoLengths = "an input and an output length"
+
+// rowsOf sets what writes a row, and makes the line the header.
+func (w *Writer) rowsOf(format Format) {
+	block := w.options.BlockTokens
+	switch format {
+	case Mooncake:
+		w.row = func(r *Record) error {
+			w.without(r, "parts", "gap", "agent_id", "after")
+			return w.mooncake(r, !w.options.Untimed)
+		}
+	case Sessions:
+		w.row = w.sessions
+		w.line = fmt.Appendf(w.line, `{"schema":"%s","block_size":%d}`, sessionsSchema, block)
+	case AgenticMooncake:
+		w.row, w.needs = w.agentic, "an input length"
+		w.line = fmt.Appendf(w.line, `{"schema":"%s","version":%d,"block_size":%d,`, agenticSchema, agenticVersion, block)
+		w.line = append(w.line, `"hash_id_scope":"local","source":{"format":"replayd","digest":""}}`...)
+	case Azure:
+		w.row, w.needs, w.line = w.azure, twoLengths, []byte(azureHeader)
+	case BurstGPT:
+		w.row, w.needs, w.line = w.burst, twoLengths, []byte(burstHeader)
+		if w.options.Sessions {
+			w.line = []byte(burstSessions)
+		}
+	case VLLM:
+		w.row, w.needs = w.vllm, twoLengths
+	}
+}
+
 // Write writes one row. It only counts a row that the format cannot hold at all.
 func (w *Writer) Write(r *Record) error {
 	w.given++
-	if w.format == AgenticMooncake && r.InputTokens == 0 {
-		w.lose("left out", string(w.format)+"'s rows have an input length")
-		return nil
-	}
-	if w.format != Mooncake && w.format != Sessions && w.format != AgenticMooncake && (r.InputTokens == 0 || r.OutputTokens == 0) {
-		w.lose("left out", string(w.format)+"'s rows have an input and an output length")
+	if w.needs != "" && r.InputTokens == 0 || w.needs == twoLengths && r.OutputTokens == 0 {
+		w.lose("left out", string(w.format)+"'s rows have "+w.needs)
 		return nil
 	}
 	w.line = w.line[:0]
-	var err error
-	switch w.format {
-	case Mooncake:
-		w.without(r, "parts", "gap", "agent_id", "after")
-		err = w.mooncake(r, !w.options.Untimed)
-	case Sessions:
-		err = w.sessions(r)
-	case AgenticMooncake:
-		err = w.agentic(r)
-	case Azure:
-		w.azure(r)
-	case BurstGPT:
-		err = w.burst(r)
-	default:
-		w.vllm(r)
-	}
+	err := w.row(r)
 	if err == nil && len(w.line) >= MaxLineBytes {
 		err = fmt.Errorf("want a line of at most %d bytes, got %d", MaxLineBytes, len(w.line)+1)
 	}
@@ -157,27 +156,12 @@ func (w *Writer) lose(what, why string) {
 
 // without counts the fields that the row has and the format has no place for.
 func (w *Writer) without(r *Record, fields ...string) {
+	has := map[string]bool{
+		"hash_ids": len(r.Blocks) > 0, "session_id": r.Session != "", "delay": r.Delay != 0, "gap": r.Gap != 0,
+		"parts": r.Parts != nil, "extra": r.Extra != nil, "agent_id": r.Agent != "", "after": r.After != nil,
+	}
 	for _, field := range fields {
-		has := false
-		switch field {
-		case "hash_ids":
-			has = len(r.Blocks) > 0
-		case "session_id":
-			has = r.Session != ""
-		case "delay":
-			has = r.Delay != 0
-		case "gap":
-			has = r.Gap != 0
-		case "parts":
-			has = r.Parts != nil
-		case "extra":
-			has = r.Extra != nil
-		case "agent_id":
-			has = r.Agent != ""
-		case "after":
-			has = r.After != nil
-		}
-		if has {
+		if has[field] {
 			w.lose("left out "+field+" of", string(w.format)+" has no place for it")
 		}
 	}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -14,10 +15,7 @@ func (w *Writer) agentic(r *Record) error {
 	if play == "" {
 		play = fmt.Sprint("row ", w.rows)
 	}
-	agent := r.Agent
-	if agent == "" {
-		agent = play
-	}
+	agent := cmp.Or(r.Agent, play)
 	w.key("request_id")
 	w.line = strconv.AppendQuote(w.line, fmt.Sprint("r", w.rows))
 	for _, f := range []struct{ key, value string }{{"play_id", play}, {"session_id", agent}, {"model", "trace"}} {
@@ -47,7 +45,7 @@ func (w *Writer) agentic(r *Record) error {
 // parentsOf returns the rows that a row waits for, by their places in the file. Without After it waits for the turn before.
 func (w *Writer) parentsOf(r *Record) []Edge {
 	if r.After != nil {
-		return w.placed(r)
+		return w.positionsOf(r)
 	}
 	if before, known := w.turns[r.Session]; known && r.Session != "" {
 		return []Edge{{before, r.Delay}}

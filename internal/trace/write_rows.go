@@ -42,7 +42,7 @@ func (w *Writer) mooncake(r *Record, timed bool) error {
 
 // vllm writes a row for vllm bench serve --dataset-name timed_trace. That tool makes prompts as long as their ids
 // reach, so a row with too few ids gets new ones.
-func (w *Writer) vllm(r *Record) {
+func (w *Writer) vllm(r *Record) error {
 	w.without(r, "parts", "session_id", "delay", "gap", "extra", "agent_id", "after")
 	blocks := w.allBlocks(r, "they have none or too few, and vllm's prompts are as long as their ids reach")
 	w.units("timestamp", r.Offset, time.Second)
@@ -50,6 +50,7 @@ func (w *Writer) vllm(r *Record) {
 	w.number("output_length", r.OutputTokens)
 	w.ids(blocks)
 	w.line = append(w.line, '}')
+	return nil
 }
 
 // allBlocks returns an id for each of the row's blocks.
@@ -70,7 +71,7 @@ func (w *Writer) allBlocks(r *Record, why string) []uint64 {
 // only by chance.
 const firstFresh = 1 << 60
 
-func (w *Writer) azure(r *Record) {
+func (w *Writer) azure(r *Record) error {
 	w.without(r, "parts", "hash_ids", "session_id", "delay", "gap", "extra", "agent_id", "after")
 	fraction := ".0000000" // 100 ns, as in the data set of 2023
 	if r.Offset%100 != 0 {
@@ -79,6 +80,7 @@ func (w *Writer) azure(r *Record) {
 	w.line = time.Unix(0, int64(r.Offset)).UTC().AppendFormat(w.line, azureTimes[0]+fraction)
 	w.cell(r.InputTokens)
 	w.cell(r.OutputTokens)
+	return nil
 }
 
 // burstSessions is the header of BurstGPT_3.csv.

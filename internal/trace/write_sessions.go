@@ -9,21 +9,21 @@ import (
 // out. A row that is left without parents is due at its Offset.
 func (w *Writer) sessions(r *Record) error {
 	w.without(r, "parts")
-	after := w.placed(r)
+	after := w.positionsOf(r)
 	w.line = appendPlace(w.line, w.rows, after)
 	w.put(r)
 	return w.sessionsRest(r, !w.options.Untimed && (!r.Floating || len(after) == 0))
 }
 
-// placed returns the row's After by places in the file; nil if the row has none.
-func (w *Writer) placed(r *Record) []Edge {
+// positionsOf returns the row's After by places in the file; nil if the row has none.
+func (w *Writer) positionsOf(r *Record) []Edge {
 	var after []Edge
 	if r.After != nil {
 		after = []Edge{}
 	}
 	for _, e := range r.After {
-		if e.Row < len(w.place) && w.place[e.Row] > 0 {
-			after = append(after, Edge{w.place[e.Row] - 1, e.Wait})
+		if e.Row < len(w.position) && w.position[e.Row] > 0 {
+			after = append(after, Edge{w.position[e.Row] - 1, e.Wait})
 		}
 	}
 	if len(after) < len(r.After) {
@@ -32,11 +32,11 @@ func (w *Writer) placed(r *Record) []Edge {
 	return after
 }
 
-// put notes the row's place in the file.
+// put notes the row's position in the file.
 func (w *Writer) put(r *Record) {
 	if r.Session != "" {
-		w.place = append(w.place, make([]int, max(0, r.Number+1-len(w.place)))...)
-		w.place[r.Number] = w.rows + 1
+		w.position = append(w.position, make([]int, max(0, r.Number+1-len(w.position)))...)
+		w.position[r.Number] = w.rows + 1
 	}
 }
 

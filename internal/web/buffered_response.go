@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	mostRendered = 2        // concurrent renderings: rendering uses CPU that the replay needs
-	partBytes    = 64 << 10 // chunk size of a buffered response
+	maxRendered = 2        // concurrent renderings: rendering uses CPU that the replay needs
+	partBytes   = 64 << 10 // chunk size of a buffered response
 )
 
 // A bufferedResponse holds a response that is rendered completely before it is written. It implements
@@ -48,7 +48,7 @@ func (s *bufferedResponse) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A press renders buffered responses, at most mostRendered at a time. Equal requests that arrive before their rendering
+// A press renders buffered responses, at most maxRendered at a time. Equal requests that arrive before their rendering
 // begins share one response. Many concurrent clients therefore cost as much as one, and each gets a page rendered after
 // its request arrived.
 type press struct {
@@ -58,7 +58,7 @@ type press struct {
 }
 
 func newPress() *press {
-	return &press{slots: make(chan struct{}, mostRendered), next: map[string]*bufferedResponse{}}
+	return &press{slots: make(chan struct{}, maxRendered), next: map[string]*bufferedResponse{}}
 }
 
 // render renders the handler's response to a request, or waits for an equal request's rendering that has not begun yet.

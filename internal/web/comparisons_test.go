@@ -29,15 +29,15 @@ func TestComparisons(t *testing.T) {
 // A restart names one comparison. It needs the lifecycle flag, and no page of another site may ask for it.
 func TestRestartComparison(t *testing.T) {
 	var calls []string
-	restart := func(_ context.Context, name string) error {
+	restart := func(_ context.Context, name, version string) (bool, error) {
 		switch name {
 		case "nobody":
-			return fmt.Errorf("want the name of a comparison, got %q", name)
+			return false, fmt.Errorf("want the name of a comparison, got %q", name)
 		case "slow":
-			return context.DeadlineExceeded
+			return false, context.DeadlineExceeded
 		}
-		calls = append(calls, name)
-		return nil
+		calls = append(calls, name+version)
+		return true, nil
 	}
 	s := serve(t, Options{Lifecycle: true, RestartComparison: restart})
 	const path = "/-/comparisons/a.b-c_9/restart"

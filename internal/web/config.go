@@ -1,30 +1,35 @@
 package web
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"log/slog"
-	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/fault"
+	"replayd/internal/file"
 	"replayd/internal/secret"
 )
 
-// A ConfigError is an error in the web configuration file.
-type ConfigError struct {
-	File string
-	Err  error
-}
+// A ConfigError is the fault of the key web.config_file: the file is invalid.
+type ConfigError struct{ fault.Fault }
 
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("web.config_file: %s: %s", e.File, secret.InYAML(e.Err.Error()))
-}
+// Unwrap returns the fault.
+func (e *ConfigError) Unwrap() error { return e.Fault }
 
-// Unwrap returns the cause.
-func (e *ConfigError) Unwrap() error { return e.Err }
+// configError returns the error of a file without the values in it.
+func configError(err error) error {
+	f := fault.At("web.config_file", err)[0]
+	f.Want = strings.ReplaceAll(secret.InYAML(f.Want), "\n", ";")
+	return &ConfigError{f}
+}
 
 // A servingError is an error while serving. The web configuration may have become invalid after the start.
 type servingError struct{ err error }
@@ -54,39 +59,42 @@ const maxConfig = 1 << 20
 
 // CheckConfig returns an error if a web configuration file is invalid; "" stands for no file.
 func CheckConfig(file string) error {
-	_, err := schemeOf(file)
-	if err != nil {
-		return &ConfigError{file, err}
+	if _, err := schemeOf(file); err != nil {
+		return configError(err)
 	}
 	return nil
 }
 
+// filesOf returns the files that a TLS section in the folder dir names.
+func filesOf(c web.TLSConfig, dir string) []string {
+	c.SetDirectory(dir)
+	return []string{c.TLSCertPath, c.TLSKeyPath, c.ClientCAs}
+}
+
 // schemeOf checks a web configuration file, "" for none, and returns http or https: exporter-toolkit serves plain HTTP
-// if the file has no TLS section.
-func schemeOf(file string) (string, error) {
-	if file == "" {
+// if the file has no TLS section. Its error names the file.
+func schemeOf(path string) (string, error) {
+	if path == "" {
 		return "http", nil
 	}
-	f, err := os.Open(file)
+	text, err := file.Read(path, maxConfig)
+	if _, open := errors.AsType[*fs.PathError](err); open {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
 	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
-	if err != nil {
-		return "", err
-	}
-	if len(text) > maxConfig {
-		return "", fmt.Errorf("want at most %d bytes, got more", maxConfig)
-	}
-	if err := web.Validate(file); err != nil {
 		return "", err
 	}
 	var c struct {
 		TLS web.TLSConfig `yaml:"tls_server_config"`
 	}
-	if err := yaml.Unmarshal(text, &c); err != nil {
-		return "", err
+	faulty := yaml.Unmarshal(text, &c)
+	for _, path := range filesOf(c.TLS, filepath.Dir(path)) {
+		if err := file.Check(path, false); err != nil { // exporter-toolkit opens them, and would wait for the writer of a pipe
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if err := cmp.Or(web.Validate(path), faulty); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	if c.TLS.IsEnabled() {
 		return "https", nil

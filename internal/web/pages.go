@@ -1,12 +1,14 @@
 package web
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -21,24 +23,22 @@ func (s *Server) mux() (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.printed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Type", markup)
 		_, _ = io.WriteString(w, "<!DOCTYPE html>\n") // exporter-toolkit's page has no doctype, so browsers would use quirks mode
 		landing.ServeHTTP(w, r)
 	})))
 	mux.Handle("GET /metrics", s.onceReady(s.metrics()))
-	mux.HandleFunc("GET /-/healthy", func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, "replayd is healthy.")
-	})
+	mux.HandleFunc("GET /-/healthy", s.healthy)
 	mux.Handle("GET /-/ready", s.onceReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		say(w, http.StatusOK, "replayd is ready.")
+		writeText(w, http.StatusOK, "replayd is ready.")
 	})))
 	s.lifecycle(mux)
-	mux.Handle("GET /runbook", s.printed(s.runbook()))
+	mux.Handle("GET /runbook", s.runbook())
 	if s.options.Config != nil {
-		mux.Handle("GET /config", s.printed(http.HandlerFunc(s.config)))
+		mux.Handle("GET /config", s.shown(plain, s.options.Config))
 	}
 	if s.options.Comparisons != nil {
-		mux.Handle("GET /-/comparisons", s.printed(http.HandlerFunc(s.comparisons)))
+		mux.Handle("GET /-/comparisons", s.shown("application/json", s.options.Comparisons))
 	}
 	if s.options.Live != nil {
 		mux.Handle("/live", s.options.Live)
@@ -71,7 +71,7 @@ func (s *Server) landing() web.LandingConfig {
 	links = append(links,
 		web.LandingLinks{Address: "runbook", Text: "Runbook", Description: "what each alert means, and what to do"},
 		web.LandingLinks{Address: "-/ready", Text: "Ready", Description: "200 once replayd is up; never depends on a target"},
-		web.LandingLinks{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers"},
+		web.LandingLinks{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers and its replay moves"},
 	)
 	return web.LandingConfig{
 		Name:        "replayd",
@@ -102,40 +102,63 @@ func (s *Server) printed(h http.Handler) http.Handler {
 	})
 }
 
-func (s *Server) config(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.options.Config()
-	if err != nil {
-		say(w, http.StatusInternalServerError, err.Error())
-		return
+func (s *Server) healthy(w http.ResponseWriter, _ *http.Request) {
+	if s.options.Healthy != nil {
+		if err := s.options.Healthy(); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "replayd is not healthy: "+err.Error())
+			return
+		}
 	}
-	w.Header().Set("Content-Type", plain)
-	_, _ = w.Write(text)
+	writeText(w, http.StatusOK, "replayd is healthy.")
 }
 
-func (s *Server) comparisons(w http.ResponseWriter, _ *http.Request) {
-	text, err := s.options.Comparisons()
-	if err != nil {
-		say(w, http.StatusInternalServerError, err.Error())
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(text)
+// shown answers with the text of a page.
+func (s *Server) shown(kind string, page func() ([]byte, error)) http.Handler {
+	return s.printed(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text, err := page()
+		if err != nil {
+			writeText(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		w.Header().Set("Content-Type", kind)
+		_, _ = w.Write(text)
+	}))
 }
 
 func (s *Server) onceReady(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.ready.Load() {
-			say(w, http.StatusServiceUnavailable, "replayd is not ready.")
+			writeText(w, http.StatusServiceUnavailable, "replayd is not ready.")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-const plain = "text/plain; charset=utf-8"
+const (
+	plain  = "text/plain; charset=utf-8"
+	markup = "text/html; charset=utf-8"
+)
 
-func say(w http.ResponseWriter, status int, text string) {
+func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", plain)
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
+}
+
+// runbookPage is docs/reference/alerts.md as tools/runbook renders it. The alerts link to its headings.
+//
+//go:embed runbook.html
+var runbookPage string
+
+// runbook returns the handler of the runbook. The page links to the pages that this server has.
+func (s *Server) runbook() http.Handler {
+	var links strings.Builder
+	for _, l := range s.landing().Links {
+		if l.Address != "runbook" && !strings.HasPrefix(l.Address, "-/") {
+			fmt.Fprintf(&links, "<a href=%q>%s</a>\n", l.Address, l.Text)
+		}
+	}
+	text := []byte(strings.Replace(runbookPage, "<!-- pages -->\n", links.String(), 1))
+	return s.shown(markup, func() ([]byte, error) { return text, nil })
 }

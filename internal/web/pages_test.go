@@ -20,7 +20,7 @@ func TestLanding(t *testing.T) {
 		"/metrics|Metrics|: what Prometheus scrapes",
 		"/runbook|Runbook|: what each alert means, and what to do",
 		"/-/ready|Ready|: 200 once replayd is up; never depends on a target",
-		"/-/healthy|Healthy|: 200 while the process answers",
+		"/-/healthy|Healthy|: 200 while the process answers and its replay moves",
 	}
 	live := "/live|Live page|: what is being replayed and how the servers answer, as it happens"
 	config := "/config|Config|: the running configuration, without its secrets"

@@ -14,6 +14,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/exporter-toolkit/web"
+
+	"replayd/internal/fault"
+	"replayd/internal/visitors"
 )
 
 // Options configures a Server.
@@ -24,6 +27,12 @@ type Options struct {
 	Version    string
 	Log        *slog.Logger
 
+	// MaxConnections returns how many connections are open at once at most; it is asked for each new one. nil: visitors.Most.
+	MaxConnections func() int
+	// AllowedHosts are names at which browsers may use the server, besides addresses, localhost and the machine's name. "*": any.
+	AllowedHosts []string
+	// Healthy returns why the process must be restarted. It must not wait. nil: it is always healthy while it answers.
+	Healthy func() error
 	// Lifecycle enables POST and PUT of /-/reload, /-/pause, /-/resume and /-/comparisons/NAME/restart; otherwise they answer 403.
 	Lifecycle bool
 	// Reload reads the configuration again. It may take minutes, and two calls may run at once. Its error is the body
@@ -34,8 +43,9 @@ type Options struct {
 	Pause func(ctx context.Context, workload string, paused bool) error
 	// Comparisons returns the state of all comparisons as JSON. nil: no /-/comparisons.
 	Comparisons func() ([]byte, error)
-	// RestartComparison makes a comparison forget its evidence. It returns an error if none has that name. nil: no restart.
-	RestartComparison func(ctx context.Context, name string) error
+	// RestartComparison makes a comparison forget its evidence, unless that is about the version already; "" stands
+	// for no version. anew says that it was forgotten. It returns an error if none has that name. nil: no restart.
+	RestartComparison func(ctx context.Context, name, version string) (anew bool, err error)
 	// Profiling serves Go's profiles under /debug/pprof/.
 	Profiling bool
 	// Config returns the running configuration as YAML without its secrets. nil: no /config.
@@ -54,6 +64,7 @@ type Server struct {
 	ready    atomic.Bool
 	press    *press
 	limit    writeLimit
+	door     *visitors.Door
 }
 
 // Limits of one client.
@@ -61,7 +72,7 @@ const (
 	readTimeout  = 10 * time.Second // for the header of a request, and again for its body
 	writeTimeout = 60 * time.Second
 	idleTimeout  = 5 * time.Minute // longer than any scrape interval in use
-	maxHeader    = 64 << 10        // bytes
+	maxHeader    = 8 << 10         // bytes; net/http takes 4 KiB more of a first request, and up to 8 KiB more of later ones
 	maxForm      = 4 << 10         // bytes
 	closing      = 5 * time.Second // for responses in progress when the server stops
 )
@@ -71,11 +82,11 @@ const (
 func Listen(o Options) (*Server, error) {
 	scheme, err := schemeOf(o.ConfigFile)
 	if err != nil {
-		return nil, &ConfigError{o.ConfigFile, err}
+		return nil, configError(err)
 	}
 	l, err := net.Listen("tcp", o.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("web.listen: %w", err)
+		return nil, fault.At("web.listen", err)
 	}
 	s, err := newServer(o, scheme, l)
 	if err != nil {
@@ -85,15 +96,23 @@ func Listen(o Options) (*Server, error) {
 }
 
 func newServer(o Options, scheme string, l net.Listener) (*Server, error) {
-	s := &Server{options: o, listener: l, scheme: scheme, press: newPress()}
+	if o.MaxConnections == nil {
+		o.MaxConnections = func() int { return visitors.Most }
+	}
+	door := visitors.NewDoor(o.MaxConnections)
+	s := &Server{options: o, listener: door.Listener(l), scheme: scheme, press: newPress(), door: door}
+	o.Registry.MustRegister(door)
 	mux, err := s.mux()
 	if err != nil {
 		return nil, err
 	}
 	s.http = &http.Server{
-		Handler: bounded(mux), ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		Handler: bounded(s.known(mux)), ReadHeaderTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+		// With TLS, HTTP/2 may be spoken. By default one connection could have a frame of 1 MiB and 250 requests in memory.
+		HTTP2: &http.HTTP2Config{MaxReadFrameSize: 16 << 10, MaxConcurrentStreams: 16, MaxReceiveBufferPerConnection: 64 << 10, MaxReceiveBufferPerStream: 16 << 10},
 	}
+	door.Serve(s.http)
 	return s, nil
 }
 

@@ -2,27 +2,28 @@ package web
 
 import (
 	"maps"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"replayd/internal/visitors"
 )
 
 // Limits of responses being written. One address gets at most half of the slots, so that other clients do not wait for
 // it. Half is enough for several scrapers behind one proxy, because a response is written in milliseconds. If no slot
 // is free, the client that has not read for the longest time loses its slot.
 const (
-	mostWritten  = 8
-	mostOfOne    = 4
-	mostWaiting  = 256                    // maximum number of requests that wait for a slot
-	mostWaitOne  = 32                     // maximum per address
-	stillTime    = 250 * time.Millisecond // without progress, while others wait
-	longTime     = 5 * time.Second        // for a whole response, while others wait
-	stuckTime    = 5 * time.Second        // without progress, even if no client waits
-	lookForPlace = 50 * time.Millisecond
+	maxWritten = 8
+	maxOfOne   = 4
+	maxWaiting = 256                    // maximum number of requests that wait for a slot
+	maxWaitOne = 32                     // maximum per address
+	stillTime  = 250 * time.Millisecond // without progress, while others wait
+	longTime   = 5 * time.Second        // for a whole response, while others wait
+	stuckTime  = 5 * time.Second        // without progress, even if no client waits
+	admitEvery = 50 * time.Millisecond
 )
 
 // A writeLimit limits the number of responses that are written at once.
@@ -30,7 +31,7 @@ type writeLimit struct {
 	mu      sync.Mutex
 	writing []*visitor
 	waiting []*visitor // in the order in which they came
-	looking *time.Timer
+	timer   *time.Timer
 }
 
 // A visitor is a request whose response is being written or waits for a slot.
@@ -43,27 +44,13 @@ type visitor struct {
 	moved  time.Time     // time of the latest progress
 }
 
-// addressOf returns the IPv4 address of a client, or its IPv6 /64 network, since an IPv6 host can use any number of
-// addresses in its network.
-func addressOf(r *http.Request) netip.Prefix {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	a, _ := netip.ParseAddr(host)
-	a = a.Unmap().WithZone("")
-	bits := 32
-	if a.Is6() {
-		bits = 64
-	}
-	p, _ := a.Prefix(bits) // without an address: the zero prefix, which no client has
-	return p
-}
-
 // hand writes a response until end at the latest. It closes the connection if the client does not read for some
 // seconds, or sooner if others wait.
 func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedResponse, end time.Time) {
-	v := &visitor{from: addressOf(r), stream: http.NewResponseController(w), admit: make(chan struct{}), end: end}
+	v := &visitor{from: visitors.Address(r.RemoteAddr), stream: http.NewResponseController(w), admit: make(chan struct{}), end: end}
 	if !d.enter(v) {
 		w.Header().Set("Retry-After", "1")
-		say(w, http.StatusServiceUnavailable, "replayd answers as many requests as it can.")
+		writeText(w, http.StatusServiceUnavailable, "replayd answers as many requests as it can.")
 		return
 	}
 	defer d.leave(v)
@@ -85,12 +72,12 @@ func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedRes
 // enter waits for a slot. It returns false if too many requests wait.
 func (d *writeLimit) enter(v *visitor) bool {
 	d.mu.Lock()
-	if len(d.waiting) >= mostWaiting || ownOf(d.waiting, v.from) >= mostWaitOne {
+	if len(d.waiting) >= maxWaiting || ownOf(d.waiting, v.from) >= maxWaitOne {
 		d.mu.Unlock()
 		return false
 	}
 	d.waiting = append(d.waiting, v)
-	d.look()
+	d.admitWaiting()
 	d.mu.Unlock()
 	<-v.admit
 	return true
@@ -101,7 +88,7 @@ func (d *writeLimit) leave(v *visitor) {
 	defer d.mu.Unlock()
 	if i := slices.Index(d.writing, v); i >= 0 {
 		d.writing = slices.Delete(d.writing, i, i+1)
-		d.look()
+		d.admitWaiting()
 	}
 }
 
@@ -121,11 +108,11 @@ func (d *writeLimit) moves(v *visitor) bool {
 	return true
 }
 
-// look assigns slots to waiting visitors, first come, first served, and schedules itself again while some still wait.
-// The lock is held.
-func (d *writeLimit) look() {
+// admitWaiting assigns slots to waiting visitors, first come, first served, and schedules itself again while some
+// still wait. The lock is held.
+func (d *writeLimit) admitWaiting() {
 	d.waiting = slices.DeleteFunc(d.waiting, func(v *visitor) bool {
-		if !d.place(v.from) {
+		if !d.hasSlot(v.from) {
 			return false
 		}
 		v.began = time.Now()
@@ -134,28 +121,28 @@ func (d *writeLimit) look() {
 		close(v.admit)
 		return true
 	})
-	if len(d.waiting) == 0 || d.looking != nil {
+	if len(d.waiting) == 0 || d.timer != nil {
 		return
 	}
-	d.looking = time.AfterFunc(lookForPlace, func() {
+	d.timer = time.AfterFunc(admitEvery, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.looking = nil
-		d.look()
+		d.timer = nil
+		d.admitWaiting()
 	})
 }
 
-// place reports whether there is a slot for a client from an address. If none is free, it takes the slot of the visitor
-// that has not read for the longest time, if that visitor is too slow. An address with all its slots in use can lose
-// only its own. The lock is held.
-func (d *writeLimit) place(from netip.Prefix) bool {
+// hasSlot reports whether there is a slot for a client from an address. If none is free, it takes the slot of the
+// visitor that has not read for the longest time, if that visitor is too slow. An address with all its slots in use
+// can lose only its own. The lock is held.
+func (d *writeLimit) hasSlot(from netip.Prefix) bool {
 	own := ownOf(d.writing, from)
-	if own < mostOfOne && len(d.writing) < mostWritten {
+	if own < maxOfOne && len(d.writing) < maxWritten {
 		return true
 	}
 	last := -1
 	for i, v := range d.writing {
-		if (own < mostOfOne || v.from == from) && (last < 0 || v.moved.Before(d.writing[last].moved)) {
+		if (own < maxOfOne || v.from == from) && (last < 0 || v.moved.Before(d.writing[last].moved)) {
 			last = i
 		}
 	}

@@ -117,7 +117,7 @@ func TestDeskUnderPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d writeLimit
 		var all sync.WaitGroup
-		for range mostOfOne { // one part every 200 ms: they never stop for long
+		for range maxOfOne { // one part every 200 ms: they never stop for long
 			all.Go(func() {
 				if took, whole := d.answer(newReader(200*time.Millisecond), "10.0.0.1", 1000); whole || took > longTime+time.Second {
 					t.Errorf("want it cut after %v, got whole %v after %v", longTime, whole, took)
@@ -126,7 +126,7 @@ func TestDeskUnderPressure(t *testing.T) {
 		}
 		synctest.Wait()
 		<-time.After(time.Second)
-		for range mostWaitOne {
+		for range maxWaitOne {
 			all.Go(func() {
 				if took, whole := d.answer(newReader(0), "10.0.0.1", 1); !whole || took > longTime {
 					t.Errorf("want the answer after %v, got whole %v after %v", longTime, whole, took)

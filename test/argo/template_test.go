@@ -12,24 +12,46 @@ import (
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/v1alpha1"
 	"github.com/argoproj/argo-rollouts/pkg/apis/rollouts/validation"
 	"github.com/argoproj/argo-rollouts/utils/analysis"
+	"github.com/argoproj/argo-rollouts/utils/replicaset"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// analysisRun returns the AnalysisRun that the example's Rollout makes of the template.
-func analysisRun(t *testing.T, name string) *v1alpha1.AnalysisRun {
+// examples are the files of Rollouts.
+var examples = []string{"rollout.yaml", "experiment.yaml"}
+
+// asked returns the arguments that a step of an example gives to an analysis, and the name of its template.
+func asked(t *testing.T, rollout *v1alpha1.Rollout) (template string, args []v1alpha1.AnalysisRunArgument) {
 	t.Helper()
-	rollout, template := load[v1alpha1.Rollout](t, "rollout.yaml"), load[v1alpha1.AnalysisTemplate](t, "analysistemplate.yaml")
-	var step *v1alpha1.RolloutAnalysis
 	for _, s := range rollout.Spec.Strategy.Canary.Steps {
-		if s.Analysis != nil {
-			step = s.Analysis
+		switch {
+		case s.Analysis != nil && len(s.Analysis.Templates) == 1:
+			return s.Analysis.Templates[0].TemplateName, s.Analysis.Args
+		case s.Experiment != nil && len(s.Experiment.Analyses) == 1 && s.Experiment.Analyses[0].RequiredForCompletion:
+			return s.Experiment.Analyses[0].TemplateName, s.Experiment.Analyses[0].Args
+		case s.SetWeight != nil && *s.SetWeight > 0:
+			t.Fatal("want the analysis before there are users")
 		}
 	}
-	if step == nil || len(step.Templates) != 1 || step.Templates[0].TemplateName != template.Name {
-		t.Fatalf("want a step with the template %s, got %+v", template.Name, step)
+	t.Fatal("want a step with one analysis")
+	return "", nil
+}
+
+// candidate is the ReplicaSet of the new version.
+var candidate = &appsv1.ReplicaSet{
+	ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{v1alpha1.DefaultRolloutUniqueLabelKey: "7d4b9"}},
+}
+
+// analysisRun returns the AnalysisRun that an example's Rollout makes of the template.
+func analysisRun(t *testing.T, example, name string) *v1alpha1.AnalysisRun {
+	t.Helper()
+	rollout, template := load[v1alpha1.Rollout](t, example), load[v1alpha1.AnalysisTemplate](t, "analysistemplate.yaml")
+	of, given := asked(t, rollout)
+	if of != template.Name {
+		t.Fatalf("want the template %s, got %s", template.Name, of)
 	}
-	args, err := analysis.BuildArgumentsForRolloutAnalysisRun(step.Args, nil, nil, rollout)
+	args, err := analysis.BuildArgumentsForRolloutAnalysisRun(given, nil, candidate, rollout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +65,23 @@ func analysisRun(t *testing.T, name string) *v1alpha1.AnalysisRun {
 	return run
 }
 
-// Argo Rollouts accepts the template, and the Rollout with it.
+// Argo Rollouts accepts the template, and the Rollouts with it. The version is the hash of the candidate's template.
 func TestValidation(t *testing.T) {
-	run := analysisRun(t, "valid")
+	for _, example := range examples {
+		t.Run(example, func(t *testing.T) { valid(t, example) })
+	}
+}
+
+func valid(t *testing.T, example string) {
+	run := analysisRun(t, example, "valid")
+	restart, err := analysis.ResolveMetricArgs(*metric(t, run.Spec.Metrics, "restart"), run.Spec.Args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "http://replayd.inference:9797/-/comparisons/rollout/restart?version=7d4b9"
+	if got := restart.Provider.Web.URL; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
 	for _, m := range run.Spec.Metrics {
 		resolved, err := analysis.ResolveMetricArgs(m, run.Spec.Args)
 		if err != nil {
@@ -55,7 +91,7 @@ func TestValidation(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
-	rollout := load[v1alpha1.Rollout](t, "rollout.yaml")
+	rollout := load[v1alpha1.Rollout](t, example)
 	// What the controller takes from the Deployment that workloadRef names.
 	labels := map[string]string{"app.kubernetes.io/name": "vllm"}
 	rollout.Spec.SetResolvedSelector(&metav1.LabelSelector{MatchLabels: labels})
@@ -67,35 +103,48 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// The first look at the verdict comes so late that every sample that the query accepts is from after the restart. An epoch that
-// began in this analysis is accepted until its end.
+// Argo's pod counts for rollout.yaml: as many candidates as stable pods while there are no users, and not fewer when
+// they come.
+func TestPodsBeforeUsers(t *testing.T) {
+	rollout := load[v1alpha1.Rollout](t, "rollout.yaml")
+	rollout.Status.StableRS, rollout.Status.CurrentPodHash = "stable", "7d4b9"
+	seen := false
+	for i, s := range rollout.Spec.Strategy.Canary.Steps {
+		rollout.Status.CurrentStepIndex = new(int32(i))
+		count, weight := replicaset.GetCanaryReplicasOrWeight(rollout)
+		seen = seen || s.Analysis != nil
+		if users := replicaset.GetCurrentSetWeight(rollout); s.Analysis != nil && users != 0 {
+			t.Errorf("step %d: want no users, got %d %%", i, users)
+		}
+		if seen && (count != nil || weight != 100) {
+			t.Errorf("step %d: want as many pods as are stable, from the analysis on, got %v, %d %%", i, count, weight)
+		}
+	}
+}
+
+// The first look at the verdict comes so late that every sample that the query accepts is from after all tries of the
+// restart.
 func TestTimes(t *testing.T) {
-	run := analysisRun(t, "times")
+	run := analysisRun(t, "rollout.yaml", "times")
 	restart, verdict := metric(t, run.Spec.Metrics, "restart"), metric(t, run.Spec.Metrics, "verdict")
 	bounds := regexp.MustCompile(`> time\(\) - (\d+)`).FindAllStringSubmatch(verdict.Provider.Prometheus.Query, -1)
-	if len(bounds) != 2 || !strings.Contains(verdict.Provider.Prometheus.Query, "and timestamp(") {
-		t.Fatalf("want the longest age of samples and of the epoch, got %v", bounds)
+	if len(bounds) != 1 || !strings.Contains(verdict.Provider.Prometheus.Query, "and timestamp(") {
+		t.Fatalf("want the longest age of samples, got %v", bounds)
 	}
-	var ages [2]time.Duration
-	for i, b := range bounds {
-		n, err := strconv.Atoi(b[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		ages[i] = time.Duration(n) * time.Second
+	seconds, err := strconv.Atoi(bounds[0][1])
+	if err != nil {
+		t.Fatal(err)
 	}
-	first, interval := duration(t, verdict.InitialDelay), duration(t, verdict.Interval)
-	if first < ages[0]+2*time.Minute {
-		t.Errorf("want 2 minutes and more between samples, at most %v old, and the restart, %v before: the two clocks differ", ages[0], first)
+	if restart.InitialDelay != "" || restart.Interval != "" || restart.ConsecutiveErrorLimit == nil ||
+		restart.Provider.Web.TimeoutSeconds != 0 {
+		t.Fatalf("want one restart, at the begin, with a limit of tries, got %+v", restart)
 	}
-	if whole := first + time.Duration(verdict.Count.IntValue())*interval; ages[1] < whole+30*time.Minute {
-		t.Errorf("want an epoch accepted for longer than an analysis, %v, with half an hour of errors, got %v", whole, ages[1])
-	}
-	if restart.ConsecutiveErrorLimit == nil || restart.ConsecutiveErrorLimit.IntValue() != 0 {
-		t.Errorf("want the analysis ended where the restart fails, got %v", restart.ConsecutiveErrorLimit)
-	}
-	if restart.InitialDelay != "" || restart.Interval != "" {
-		t.Errorf("want one restart, at the begin, got %+v", restart)
+	const each = 20 * time.Second // Argo's limit of a request, and its pause before the next one
+	tries := time.Duration(restart.ConsecutiveErrorLimit.IntValue()+1) * each
+	first, age := duration(t, verdict.InitialDelay), time.Duration(seconds)*time.Second
+	if first < tries+age+30*time.Second {
+		t.Errorf("want half a minute and more between samples, at most %v old, and the last try of the restart, "+
+			"%v after the first: got %v", age, tries, first)
 	}
 }
 

@@ -28,11 +28,11 @@ type scene struct {
 // brief returns the AnalysisRun of a scene, as the Rollout makes it, with shorter times.
 func brief(t *testing.T, s scene, prometheus, replayd string) *v1alpha1.AnalysisRun {
 	t.Helper()
-	run := analysisRun(t, s.name)
+	run := analysisRun(t, "rollout.yaml", s.name)
 	if s.prometheus != "" {
 		prometheus = s.prometheus
 	}
-	values := map[string]string{"comparison": s.name, "prometheus": prometheus, "replayd": replayd}
+	values := map[string]string{"comparison": s.name, "version": "7d4b9", "prometheus": prometheus, "replayd": replayd}
 	if s.without != "" {
 		values["comparison"] = strings.TrimSuffix(s.name, "-unguarded")
 	}
@@ -40,6 +40,8 @@ func brief(t *testing.T, s scene, prometheus, replayd string) *v1alpha1.Analysis
 		value := values[run.Spec.Args[i].Name]
 		run.Spec.Args[i].Value = &value
 	}
+	// The next try would come after all looks.
+	metric(t, run.Spec.Metrics, "restart").ConsecutiveErrorLimit = new(intstr.FromInt32(0))
 	m := metric(t, run.Spec.Metrics, "verdict")
 	m.InitialDelay, m.Interval = "5s", "1s" // several scrapes, also of a busy machine
 	if m.Count.IntValue()-1 != m.InconclusiveLimit.IntValue() {
@@ -75,6 +77,7 @@ func TestVerdicts(t *testing.T) {
 		"refused":          {rollouts.Pass, rollouts.Pass},
 		"forgotten":        {rollouts.Pass, rollouts.Pass},
 		"stale":            {rollouts.Pass, rollouts.Pass},
+		"retried":          {rollouts.Fail, rollouts.Pass}, // a retry may not draw again
 	} {
 		a.Play(name, play[0], play[1])
 	}
@@ -83,6 +86,7 @@ func TestVerdicts(t *testing.T) {
 	a.Refuse("refused")
 	a.Forget("forgotten")
 	a.Delay("stale", longAgo)
+	a.Judge("retried", "7d4b9")
 	prometheus, empty := rollouts.StartPrometheus(t, a, b), rollouts.StartPrometheus(t)
 	rollouts.Scraped(t, prometheus, `replayd_comparison_verdict{comparison="two-pass",verdict="pass"}`, 2)
 	rollouts.Scraped(t, prometheus, `replayd_comparison_verdict{comparison="stale",verdict="pass"} == 1`, 1)
@@ -92,6 +96,7 @@ func TestVerdicts(t *testing.T) {
 		{name: "pass-after-fail", want: v1alpha1.AnalysisPhaseSuccessful, measured: 1},
 		{name: "fail", want: v1alpha1.AnalysisPhaseFailed, measured: 1},
 		{name: "fail-after-pass", want: v1alpha1.AnalysisPhaseFailed, measured: 1},
+		{name: "retried", want: v1alpha1.AnalysisPhaseFailed, measured: 1},
 		{name: "undecided", want: v1alpha1.AnalysisPhaseInconclusive},
 		{name: "undecided-before", want: v1alpha1.AnalysisPhaseInconclusive},
 		{name: "unknown", want: v1alpha1.AnalysisPhaseInconclusive},
@@ -115,7 +120,8 @@ func TestVerdicts(t *testing.T) {
 		},
 		{
 			name: "forgotten-unguarded", want: v1alpha1.AnalysisPhaseSuccessful, measured: 1,
-			without: `and replayd_comparison_epoch_timestamp_seconds{comparison="{{args.comparison}}"} > time() - 10800`,
+			without: `and ignoring(version) ` +
+				`replayd_comparison_version_info{comparison="{{args.comparison}}",version="{{args.version}}"}`,
 		},
 	}
 	c := startController(t)
@@ -147,8 +153,10 @@ func TestVerdicts(t *testing.T) {
 			t.Logf("%s: %s", run.Status.Phase, run.Status.Message)
 		})
 	}
-	if n := a.Restarts("pass"); n != 1 {
-		t.Errorf("want one restart, got %d", n)
+	for name, want := range map[string]int{"pass": 1, "retried": 0} {
+		if n := a.Restarts(name); n != want || a.Calls(name) != 1 {
+			t.Errorf("%s: want %d restarts of one call, got %d of %d", name, want, n, a.Calls(name))
+		}
 	}
 }
 

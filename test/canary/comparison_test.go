@@ -150,7 +150,7 @@ func (c *comparison) wait(t *testing.T) *said {
 // failed returns the metric that a fail names.
 func failed(sentence string) string {
 	for words, metric := range map[string]string{
-		": ttft ": "ttft", ": tpot ": "tpot", ": e2e ": "e2e", "are much slower than most": "tail", "are queued": "queued", "are bad": "bad",
+		", ttft ": "ttft", ", tpot ": "tpot", ", e2e ": "e2e", "are much slower than most": "tail", "are queued": "queued", "are bad": "bad",
 	} {
 		if strings.Contains(sentence, words) {
 			return metric

@@ -101,7 +101,7 @@ func (l *logs) agree(t *testing.T, s *said) {
 		}
 	}
 	b, c := l.failed(len(l.pairs))
-	least, most := l.excess()
+	least, most := l.excess(s.pairs, s.void)
 	t.Logf("bad: %d and %d of %d by the servers' logs, by the table an excess of %.2f %%", b, c, len(l.pairs), 100*s.excess["bad"])
 	if got, ok := s.excess["bad"]; ok && (got < least || got > most) {
 		t.Errorf("bad: the table has an excess of %.4f, by the servers' logs it is %.4f to %.4f", got, least, most)
@@ -112,13 +112,16 @@ func (l *logs) agree(t *testing.T, s *said) {
 func afterVerdict() int { return int(5 * time.Second / spacing) }
 
 // excess is the least and the most that the candidate's share of errors may exceed the baseline's by in the table, 0 to 1. The table ends with its
-// last block, and the logs do not know where that is. It also leaves void pairs out, which have up to two errors.
-func (l *logs) excess() (least, most float64) {
-	const void = 2
+// last block, and the logs do not know where that is. It also leaves void pairs out: few have up to two errors. Many are a sample of all, drawn without
+// regard to errors, which moves the share by at most 4 standard deviations of a draw without replacement.
+func (l *logs) excess(judged, void int) (least, most float64) {
+	const few, deviations = 2, 4
 	least, most = math.Inf(1), math.Inf(-1)
 	for n := max(1, len(l.pairs)-afterVerdict()); n <= len(l.pairs); n++ {
 		b, c := l.failed(n)
-		least, most = min(least, float64(c-b-void)/float64(n)), max(most, float64(c-b+void)/float64(n))
+		share := float64(b+c) / float64(n) // of pairs with one error
+		slack := few/float64(n) + deviations*math.Sqrt(share*(1-min(1, share))*float64(void)/float64(max(1, judged))/float64(n))
+		least, most = min(least, float64(c-b)/float64(n)-slack), max(most, float64(c-b)/float64(n)+slack)
 	}
 	return least, most
 }

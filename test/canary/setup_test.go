@@ -3,9 +3,10 @@
 // Package canary_test runs `replayd compare` in real time: two simulated engines with noise, each in a process of its own, are compared by a third
 // process. The tests judge by the engines' logs.
 //
-// The sizes are CI's. Full sizes (make canary-hours): CANARY_BLOCK, the least length of a block (1m), CANARY_FOR, the time of equal servers (1h),
-// CANARY_SLOW and CANARY_ERRORS, shares of the candidate's requests (0.02, 0.01), CANARY_ANSWER, the length of long answers (10m), CANARY_ROUNDS, the
-// rounds of the cost of a pair (7), CANARY_SPACING, the time between two pairs (250ms). CANARY_RESULTS is a folder for the table.
+// The sizes are CI's. Full sizes (make suite NAME=canary-hours): CANARY_BLOCK, the least length of a block (1m),
+// CANARY_FOR, the time of equal servers (1h), CANARY_SLOW and CANARY_ERRORS, shares of the candidate's requests (0.02,
+// 0.01), CANARY_ANSWER, the length of long answers (10m), CANARY_ROUNDS, the rounds of the cost of a pair (7),
+// CANARY_SPACING, the time between two pairs (250ms). CANARY_RESULTS is a folder for the table.
 package canary_test
 
 import (
@@ -45,7 +46,7 @@ func show(t *testing.T, table *lab.Table) {
 
 // TestMain runs more tests at once than there are cores: they mostly wait. A comparison and its engines take 3 to 7 % of a core.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "12"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	flag.Parse() // an explicit -parallel takes precedence
@@ -81,7 +82,7 @@ func block(t *testing.T) time.Duration {
 
 // The load: a request each spacing. TTFT is two fifths of it, so each request has its first token before the next is sent, even one that is twice as slow:
 // no request waits for another. On a machine with other work a longer spacing makes fewer pairs void, for TTFT is longer too.
-var spacing = 88 * time.Millisecond
+var spacing = 132 * time.Millisecond
 
 const (
 	input  = 491 // tokens, and 9 of the template

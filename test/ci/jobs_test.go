@@ -1,6 +1,7 @@
 //go:build real
 
-// Package ci_test runs the jobs of deploy/ci as their runners do, between simulated engines: `make test-rollouts`.
+// Package ci_test runs the jobs of deploy/ci as their runners do, between simulated engines. They are part of
+// `make suite NAME=test-rollouts`.
 package ci_test
 
 import (
@@ -84,7 +85,7 @@ type scene struct {
 func (w workspace) scenes() []scene {
 	const quick = "--min-pairs 1 --min-time 0 --for 2m "
 	return []scene{
-		{"pass", w.equal, "trace.jsonl", quick + "--tolerance 300%", 0, "verdict: pass: "},
+		{"pass", w.equal, "trace.jsonl", quick + "--tolerance 300% --tolerance-tail 1 --tolerance-queued 1 --tolerance-bad 1", 0, "verdict: pass: "},
 		{"fail", w.slow, "trace.jsonl", quick + "--tolerance 20%", 3, "verdict: fail: "},
 		{"undecided", w.equal, "trace.jsonl", "--for 1s", 4, "verdict: undecided: "},
 		{"wrong input", w.equal, "none.jsonl", quick, 2, ""},

@@ -15,7 +15,7 @@ import (
 
 const repository = "../.."
 
-// lintWorkflows runs make lint-workflows over a copy of the workflows with a change.
+// lintWorkflows runs make suite NAME=lint-workflows over a copy of the workflows with a change.
 func lintWorkflows(t *testing.T, file, was, is string) (said string, err error) {
 	t.Helper()
 	copied := t.TempDir()
@@ -32,7 +32,7 @@ func lintWorkflows(t *testing.T, file, was, is string) (said string, err error) 
 		t.Fatalf("%s: want %q in it", file, was)
 	}
 	outside.Write(t, copied, file, strings.ReplaceAll(string(text), was, is))
-	c := exec.CommandContext(t.Context(), "make", "-C", repository, "lint-workflows", "WORKFLOWS="+copied)
+	c := exec.CommandContext(t.Context(), "make", "-C", repository, "suite", "NAME=lint-workflows", "WORKFLOWS="+copied)
 	out, err := c.CombinedOutput()
 	return string(out), err
 }

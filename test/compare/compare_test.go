@@ -111,7 +111,7 @@ func TestEqualRunsHaveNoVerdict(t *testing.T) {
 
 	table := &lab.Table{
 		Title: fmt.Sprintf("Pages that compare two runs of the simulated engine in virtual time, 2 minutes each if nothing else is said: %d pairs of equal runs and %d with an engine that is 10 %% slower "+
-			"for each load, with fixed seeds. “Any”: pages with at least one “better” or “worse”. “Found”: pages with at least one “worse”.", 2*kinds[0].pairs, 2*kinds[2].pairs),
+			"for each load, with fixed seeds. Runs of one trace are compared row by row too. “Any”: pages with at least one “better” or “worse”. “Found”: pages with at least one “worse”.", 2*kinds[0].pairs, 2*kinds[2].pairs),
 		Head: []string{"load", "requests a run", "own traffic, equal: any", "one trace, equal: any", "own traffic: found", "“better”", "one trace: found", "“better”", "too short to judge"},
 	}
 	total := make([]said, len(kinds))

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,34 +81,38 @@ func (l load) play(t *testing.T, plan, seed uint64, speed float64) result.Run {
 			t.Fatal(err)
 		}
 		handler := e.Handler()
-		draws, answers := rand.New(rand.NewPCG(plan, 1)), rand.New(rand.NewPCG(seed, 0))
 		begin := time.Now()
 		var mu sync.Mutex
-		send := func(prompt, answer int, id string) {
-			row := request(handler, prompt, answer, id)
+		send := func(i, prompt, answer int) {
+			row := request(handler, prompt, answer, fmt.Sprintf("%d/%d", seed, i))
+			row.ID = fmt.Sprintf("run/0/%d", i)
 			mu.Lock()
 			defer mu.Unlock()
 			run.Rows = append(run.Rows, row)
 		}
 		var all sync.WaitGroup
 		if l.lanes > 0 {
-			for lane := range l.lanes {
-				own := rand.New(rand.NewPCG(seed, uint64(lane)+2))
+			var next atomic.Int64
+			for range l.lanes {
 				all.Go(func() {
-					for i := 0; time.Since(begin) < l.long; i++ {
-						send(length(own, promptTokens), length(own, answerTokens), fmt.Sprintf("%d/%d/%d", seed, lane, i))
+					for time.Since(begin) < l.long {
+						i := next.Add(1)
+						prompts := rand.New(rand.NewPCG(plan, 2*uint64(i)))
+						answers := rand.New(rand.NewPCG(seed, 2*uint64(i)+1))
+						send(int(i), length(prompts, promptTokens), length(answers, answerTokens))
 					}
 				})
 			}
 			all.Wait()
 			return
 		}
+		draws, answers := rand.New(rand.NewPCG(plan, 1)), rand.New(rand.NewPCG(seed, 0))
 		for i, at := range l.instants(draws) {
 			prompt, answer := length(draws, promptTokens), length(answers, answerTokens)
 			if wait := time.Until(begin.Add(at)); wait > 0 {
 				<-time.After(wait)
 			}
-			all.Go(func() { send(prompt, answer, fmt.Sprintf("%d/%d", seed, i)) })
+			all.Go(func() { send(i, prompt, answer) })
 		}
 		all.Wait()
 	})
@@ -168,8 +173,8 @@ func request(h http.Handler, prompt, answer int, id string) result.Row {
 	h.ServeHTTP(w, r)
 	nan := math.NaN()
 	row := result.Row{
-		ID: id, Phase: measure.Profiling, Outcome: measure.OK, Status: w.status, Due: start.UnixNano(), Start: start.UnixNano(), End: time.Now().UnixNano(),
-		Input: prompt, TTFT: nan, Second: nan, Latency: nan, ITL: nan,
+		Phase: measure.Profiling, Outcome: measure.OK, Status: w.status, Due: start.UnixNano(), Start: start.UnixNano(), End: time.Now().UnixNano(),
+		Input: prompt, Prompt: measure.Length{Asked: prompt}, TTFT: nan, Second: nan, Latency: nan, ITL: nan,
 	}
 	if w.status != http.StatusOK {
 		row.Outcome = measure.HTTP5xx

@@ -1,7 +1,7 @@
 //go:build dcgm
 
 // Package dcgm_test tests the binary built with the tag dcgm, without cgo, against a libdcgm.so.4 that plays an
-// nv-hostengine: `make test-dcgm`. internal/gpu/dcgm/testdata/libdcgm/libdcgm.c describes what it can play.
+// nv-hostengine: `make suite NAME=test-dcgm`. internal/gpu/dcgm/testdata/libdcgm/libdcgm.c describes what it can play.
 package dcgm_test
 
 import (

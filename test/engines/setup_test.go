@@ -4,7 +4,7 @@
 // killed again and again, and the cost of scraping many engines and GPUs. It judges by its own view of the simulated
 // engine.
 //
-// The sizes are CI's. Full sizes: ENGINES_RESTARTS (10), ENGINES_SCRAPES (500), ENGINES_COST (60s).
+// The sizes are CI's. Full sizes: ENGINES_RESTARTS (10), ENGINES_SCRAPES (500), ENGINES_COST (60s), ENGINES_VLLM (500).
 package engines_test
 
 import (

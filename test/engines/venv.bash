@@ -16,21 +16,49 @@ venv() {
   touch "$folder/ready"
 }
 
-# pages NAME COMMAND…: starts the server with a free port, records its pages as NAME in $out, and stops it.
-pages() {
-  local port url=http://127.0.0.1 server
+# up COMMAND…: starts the server on a free port; sets pid, url and log; waits until $health answers, and fails if it does not.
+up() {
+  local port
+  log=$folder/$(basename "$1").log
   port=$(python3.11 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-  "${@:2}" --port "$port" >"$folder/server.log" 2>&1 &
-  server=$!
-  # shellcheck disable=SC2064 # this server, now
-  trap "kill $server 2>/dev/null || true" EXIT
-  for _ in $(seq 300); do
-    if curl -sf "$url:$port/health" >/dev/null; then break; fi
-    kill -0 "$server" 2>/dev/null || { tail -n 20 "$folder/server.log" >&2; return 1; }
+  url=http://127.0.0.1:$port
+  "$@" --port "$port" >"$log" 2>&1 &
+  pid=$!
+  pids="${pids:-} $pid"
+  # shellcheck disable=SC2064 # these, now
+  trap "kill $pids 2>/dev/null || true" EXIT
+  for _ in $(seq 900); do
+    if curl -sf "$url${health:-/health}" >/dev/null; then return; fi
+    kill -0 "$pid" 2>/dev/null || break
     sleep 1
   done
-  python3.11 test/engines/record.py "$url:$port" "$out" "$1"
-  kill "$server"
-  wait "$server" || true
-  trap - EXIT
+  tail -n 20 "$log" >&2
+  echo "$1 ended or is not ready after 15 minutes" >&2
+  return 1
+}
+
+# down PID stops a server.
+down() {
+  kill "$1" 2>/dev/null || true
+  wait "$1" || true
+  pids=${pids/ $1/}
+}
+
+# pages NAME COMMAND…: records the pages of a server as NAME in $out.
+pages() {
+  up "${@:2}"
+  python3.11 test/engines/record.py "$url" "$out" "$1"
+  down "$pid"
+}
+
+# answers ORIGIN CASES COMMAND…: records answers of a server of the model "script" in $out. ORIGIN is its name and version;
+# CASES are patterns, or nothing for the usual ones. It has a page at $page, or at /metrics, or none if that is empty.
+answers() {
+  local command=${*:3}
+  command=${command//"$folder/bin/"/}
+  command=${command//"$folder/"/}
+  up "${@:3}"
+  PAUSE=${pause:+${behind:-$url}$pause} ONLY=$2 python3.11 test/engines/answers.py "$url" script "$out" "$1" \
+    "${command//.cache\/real\//}" "$pid" "${page-$url/metrics}" "$log"
+  down "$pid"
 }

@@ -51,7 +51,7 @@ func (p *passage) afterEnd() measure.Outcome {
 // afterSilence returns the outcome of an answer that went silent.
 func (p *passage) afterSilence() measure.Outcome {
 	switch {
-	case !p.stream && p.finish || p.done:
+	case p.finish || p.done: // the answer is there
 		return measure.OK
 	case !p.stream:
 		return measure.TimeoutTotal

@@ -61,9 +61,10 @@ func lostAt(t *testing.T, answer string, enough int, target string) {
 	}
 	trace, records, daemon := filepath.Join(dir, "trace.jsonl"), filepath.Join(dir, "records.jsonl"), outside.Address(t)
 	outside.Put(t, trace, outside.Trace(rows))
+	// Each answer is lost: the closed loop slows down to a request a second of each lane.
 	config := outside.Write(t, dir, "replayd.yaml", fmt.Sprintf(`targets: [{name: sim, url: "http://%s", model: sim, %smetrics: {interval: 0s}}]
 records: {path: %q}
-workloads: [{name: w, trace: {path: %q}, arrival: concurrency, lanes: 4, repeat: {mode: once}, prompt: {calibrate: false}}]
+workloads: [{name: w, trace: {path: %q}, arrival: concurrency, lanes: 128, repeat: {mode: once}, prompt: {calibrate: false}}]
 `, listening, target, records, trace))
 	process := outside.Start(t, filepath.Join(dir, "serve.out"), binary, "serve", "--config", config, "--web.listen-address", daemon)
 	last := outside.See(t, "http://"+daemon, fmt.Sprint(len(rows), " requests that ended"), time.Minute, func(now outside.Page) bool {

@@ -107,7 +107,6 @@ var causes = []cause{
 	{name: "stalls", answer: hangs(firstEvent), target: stall, outcome: measure.TimeoutStall},
 	{name: "stalls-in-a-line", answer: hangs(firstEvent + `data: {"cho`), target: stall, outcome: measure.TimeoutStall},
 	{name: "stalls-with-pings", answer: repeats(firstEvent, ": ping\n\n"), target: stall, outcome: measure.TimeoutStall},
-	{name: "stalls-before-its-end", answer: hangs(firstEvent + stopEvent), target: stall, outcome: measure.TimeoutStall},
 	{name: "stalls-tls", answer: hangs(firstEvent), target: stall, secure: "good", outcome: measure.TimeoutStall},
 
 	{name: "never-ends", answer: repeats(firstEvent, nextEvent), target: total, outcome: measure.TimeoutTotal},

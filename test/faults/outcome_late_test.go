@@ -48,7 +48,7 @@ var lateCauses = []cause{
 	{name: "interleaved", answer: streams(firstEvent + nextEvent[:20] + firstEvent + nextEvent[20:] + doneEvent), outcome: measure.BadStream},
 	{name: "broken-chunks", answer: func(c *call) { c.read(); c.send(streamHead + c.chunked(firstEvent) + "zz\r\n") }, outcome: measure.BadStream, words: "chunked"},
 	{name: "chunk-too-long", answer: says(streamHead + "3\r\n: xyz\r\n"), outcome: measure.BadStream, words: "chunked"},
-	{name: "line-over-4-MiB", answer: says(closedHead + "data: " + strings.Repeat("x", 5<<20)), outcome: measure.BadStream, words: "4 MiB"},
+	{name: "line-over-8-MiB", answer: says(closedHead + "data: " + strings.Repeat("x", 9<<20)), outcome: measure.BadStream, words: "8 MiB"},
 
 	{name: "error", answer: streams(errorEvent), outcome: measure.ErrorEvent, words: "out of memory"},
 	{name: "error-after-content", answer: streams(firstEvent + errorEvent + doneEvent), outcome: measure.ErrorEvent},
@@ -57,6 +57,52 @@ var lateCauses = []cause{
 	{name: "error-then-silence", answer: hangs(firstEvent + errorEvent), outcome: measure.ErrorEvent},
 	{name: "error-by-name", answer: streams("event: error\ndata: it broke\n\n"), outcome: measure.ErrorEvent, words: "it broke"},
 	{name: "error-json", answer: says(plain("200 OK", "application/json", `{"error":{"message":"no room"}}`)), target: unstreamed, outcome: measure.ErrorEvent, words: "no room"},
+	{
+		name: "error-json-for-a-stream", answer: says(plain("200 OK", "application/json", `{"error":{"message":"no room"}}`)),
+		outcome: measure.ErrorEvent, words: "no room",
+	},
+	{
+		name: "error-flat", outcome: measure.ErrorEvent, words: "engine died",
+		answer: streams(firstEvent + `data: {"object":"error","message":"engine died","code":500}` + "\n\n" + doneEvent),
+	},
+	{
+		name: "error-by-code", answer: streams(`data: {"text":"no worker","error_code":50001}` + "\n\n" + doneEvent),
+		outcome: measure.ErrorEvent, words: "no worker",
+	},
+	{
+		name: "error-in-a-choice", outcome: measure.ErrorEvent, words: "lost",
+		answer: streams(firstEvent + `data: {"choices":[{"error":{"message":"lost"},"finish_reason":"error"}]}` + "\n\n"),
+	},
+	{
+		name: "error-by-field", answer: streams(firstEvent + `error: {"code":500,"message":"no slot"}` + "\n\n"),
+		outcome: measure.ErrorEvent, words: "no slot",
+	},
+
+	{
+		name: "abort", answer: streams(firstEvent + abortEvent + usageEvent + doneEvent), outcome: measure.ServerAbort,
+		words: "finish_reason abort",
+	},
+	{name: "abort-before-content", answer: streams(roleEvent + abortEvent + doneEvent), outcome: measure.ServerAbort},
+	{name: "abort-then-cut", answer: cuts(firstEvent + abortEvent), outcome: measure.ServerAbort},
+	{
+		name: "abort-json", answer: says(plain("200 OK", "application/json", strings.Replace(whole, `"stop"`, `"abort"`, 1))),
+		target: unstreamed, outcome: measure.ServerAbort,
+	},
+
+	{
+		name:    "ok-with-empty-errors",
+		answer:  streams(strings.ReplaceAll(goodEvents, `{"choices"`, `{"error":{},"choices"`)),
+		outcome: measure.OK,
+	},
+	{
+		name: "ok-by-the-name-of-a-tool", outcome: measure.OK,
+		answer: streams(`data: {"choices":[{"delta":{"tool_calls":[{"function":{"name":"now","arguments":""}}]}}]}` + "\n\n" +
+			strings.ReplaceAll(stopEvent, "stop", "tool_calls") + usageEvent + doneEvent),
+	},
+	{name: "ok-then-stall", answer: hangs(firstEvent + stopEvent), target: stall, outcome: measure.OK},
+	{name: "ok-then-silence", answer: hangs(firstEvent + stopEvent + usageEvent), outcome: measure.OK},
+	{name: "ok-then-error", answer: streams(firstEvent + stopEvent + usageEvent + errorEvent), outcome: measure.OK},
+	{name: "ok-then-cut", answer: cuts(firstEvent + stopEvent), outcome: measure.OK},
 
 	{name: "empty", answer: streams(doneEvent), outcome: measure.Empty},
 	{name: "empty-with-usage", answer: streams(roleEvent + stopEvent + usageEvent + doneEvent), outcome: measure.Empty},

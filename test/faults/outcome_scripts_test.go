@@ -19,6 +19,7 @@ const (
 	usageEvent = `data: {"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":4}}` + "\n\n"
 	doneEvent  = "data: [DONE]\n\n"
 	errorEvent = `data: {"error":{"message":"out of memory","code":500}}` + "\n\n"
+	abortEvent = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"abort"}]}` + "\n\n"
 	goodEvents = roleEvent + firstEvent + nextEvent + stopEvent + usageEvent + doneEvent
 )
 

@@ -4,7 +4,9 @@ package flagger_test
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func (c cluster) add(t *testing.T, s scene, replayd, loadTester, prometheus stri
 
 func TestVerdicts(t *testing.T) {
 	a, b := rollouts.StartDaemon(t), rollouts.StartDaemon(t)
-	const held = flaggerv1.CanaryPhaseWaitingPromotion
+	const held, waits = flaggerv1.CanaryPhaseProgressing, flaggerv1.CanaryPhaseWaitingPromotion
 	prometheus, empty := rollouts.StartPrometheus(t, a, b), rollouts.StartPrometheus(t)
 	nobody := "http://" + rollouts.FreeAddress(t)
 	scenes := []scene{
@@ -63,11 +65,11 @@ func TestVerdicts(t *testing.T) {
 		{name: "undecided", before: rollouts.Pass, after: rollouts.Undecided, want: held}, // the pass of the rollout before
 		{name: "late-pass", before: rollouts.Undecided, after: rollouts.Undecided, want: held},
 		{name: "late-fail", before: rollouts.Undecided, after: rollouts.Undecided, want: held},
-		{name: "blue-green", before: rollouts.Pass, after: rollouts.Undecided, change: blueGreen(2), want: held},
-		{name: "one-iteration", before: rollouts.Pass, after: rollouts.Undecided, change: blueGreen(1), want: held},
+		{name: "blue-green", before: rollouts.Pass, after: rollouts.Undecided, change: blueGreen(2), want: waits},
+		{name: "one-iteration", before: rollouts.Pass, after: rollouts.Undecided, change: blueGreen(1), want: waits},
 		{name: "without-pass", before: rollouts.Fail, after: rollouts.Pass, change: withoutLoadTester, want: flaggerv1.CanaryPhaseSucceeded},
 		{name: "without-undecided", before: rollouts.Pass, after: rollouts.Undecided, change: withoutLoadTester, want: flaggerv1.CanaryPhaseFailed},
-		{name: "gate-of-traffic", before: rollouts.Pass, after: rollouts.Undecided, change: gateOfTraffic, want: flaggerv1.CanaryPhaseProgressing},
+		{name: "without-version", before: rollouts.Pass, after: rollouts.Undecided, change: withoutVersion, want: held},
 		{name: "rollback-hook", before: rollouts.Fail, after: rollouts.Pass, change: rollbackHook, want: flaggerv1.CanaryPhaseFailed},
 		// No value for longer than threshold checks.
 		{name: "unknown", before: rollouts.Pass, after: rollouts.Unknown, want: flaggerv1.CanaryPhaseFailed},
@@ -101,20 +103,22 @@ func TestVerdicts(t *testing.T) {
 		})
 	}
 	t.Run("held", func(t *testing.T) {
-		// All others have ended meanwhile: these have been held for some checks.
-		for _, name := range []string{"undecided", "late-pass", "late-fail", "blue-green"} {
-			if got := c.reach(t, name, held, 0); got.FailedChecks != 0 {
-				t.Errorf("%s: want no failed check, got %d", name, got.FailedChecks)
+		// All others have ended meanwhile: these have been held for some checks, without users. Each check has asked for
+		// a restart.
+		for name, phase := range map[string]flaggerv1.CanaryPhase{
+			"undecided": held, "late-pass": held, "late-fail": held, "blue-green": waits, "one-iteration": waits,
+		} {
+			if got := c.reach(t, name, phase, 0); got.FailedChecks != 0 || got.CanaryWeight != 0 {
+				t.Errorf("%s: want no failed check and no users, got %d and %d %%",
+					name, got.FailedChecks, got.CanaryWeight)
 			}
-			if n := a.Restarts(name); n != 1 {
-				t.Errorf("%s: want one restart, got %d", name, n)
+			if n := a.Restarts(name); n != 1 || phase == held && a.Calls(name) < 3 {
+				t.Errorf("%s: want one restart of several calls, got %d of %d", name, n, a.Calls(name))
 			}
 		}
 		// The README warns of these: each check restarts the comparison, or none.
-		for _, name := range []string{"one-iteration", "gate-of-traffic"} {
-			if n := a.Restarts(name); n < 2 {
-				t.Errorf("%s: want the comparison restarted again and again, got %d restarts", name, n)
-			}
+		if n := a.Restarts("without-version"); n < 3 {
+			t.Errorf("without-version: want the comparison restarted again and again, got %d restarts", n)
 		}
 		if n := a.Restarts("rollback-hook"); n != 0 {
 			t.Errorf("rollback-hook: want the old fail believed before the restart, got %d restarts", n)
@@ -129,8 +133,8 @@ func TestVerdicts(t *testing.T) {
 	})
 }
 
-// At the first check, an interval after the restart, every sample that the query accepts is from after it. All hooks but the
-// restart wait until there is a weight.
+// At the first check with users, an interval after the restart, every sample that the query accepts is from after it.
+// The hooks are called in this order, before there are users.
 func TestTimes(t *testing.T) {
 	analysis := load[flaggerv1.Canary](t, "canary.yaml").Spec.Analysis
 	query := load[flaggerv1.MetricTemplate](t, "metrictemplate.yaml").Spec.Query
@@ -152,9 +156,14 @@ func TestTimes(t *testing.T) {
 	if analysis.StepWeight != analysis.MaxWeight || analysis.MaxWeight == 0 {
 		t.Errorf("want one step, for the gate is behind the last, got %d of %d", analysis.StepWeight, analysis.MaxWeight)
 	}
+	var types []flaggerv1.HookType
 	for _, h := range analysis.Webhooks {
-		if h.Type != flaggerv1.PreRolloutHook && h.Type != flaggerv1.ConfirmPromotionHook {
-			t.Errorf("%s: a hook that this test does not know: %s", h.Name, h.Type)
-		}
+		types = append(types, h.Type)
+	}
+	want := []flaggerv1.HookType{
+		flaggerv1.PreRolloutHook, flaggerv1.PreRolloutHook, flaggerv1.ConfirmTrafficIncreaseHook,
+	}
+	if !slices.Equal(types, want) || !strings.Contains(analysis.Webhooks[0].URL, "/restart?version_key=checksum") {
+		t.Errorf("want the hooks %v, the first one with the checksum, got %v, %s", want, types, analysis.Webhooks[0].URL)
 	}
 }

@@ -1,8 +1,8 @@
 //go:build real
 
-// Package flagger_test judges deploy/flagger with Flagger's own code: its controller on a Kubernetes API in memory, its load
-// tester, and its Prometheus provider, which asks a real Prometheus that scrapes played comparisons: `make test-rollouts`. It
-// is a module of its own, so that the product does not depend on Flagger.
+// Package flagger_test judges deploy/flagger with Flagger's own code: its controller on a Kubernetes API in memory,
+// its load tester, and its Prometheus provider, which asks a real Prometheus that scrapes played comparisons: `make
+// suite NAME=test-rollouts`. It is a module of its own, so that the product does not depend on Flagger.
 package flagger_test
 
 import (

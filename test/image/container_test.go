@@ -2,8 +2,8 @@
 
 // Package image_test builds the content of the image without a container engine, and runs it as an engine would: in a
 // read-only root, as a user without rights, in a network of its own. It also checks files of deploy/ with the programs
-// that read them. It is part of `make test-real` and needs root, promtool, amtool, Alertmanager (unpacked from Debian's
-// packages) and systemd-analyze.
+// that read them. It is part of `make suite NAME=test-real` and needs root, promtool, amtool, Alertmanager (unpacked
+// from Debian's packages) and systemd-analyze.
 package image_test
 
 import (

@@ -214,6 +214,11 @@ func TestUnit(t *testing.T) {
 	if !strings.Contains(string(text), installed) {
 		t.Fatalf("want %s", installed)
 	}
+	for _, limit := range []string{"MemoryMax=", "MemorySwapMax=0", "TasksMax=", "LimitNOFILE=", "LimitCORE=0"} {
+		if !strings.Contains(string(text), "\n"+limit) {
+			t.Errorf("want %s", limit)
+		}
+	}
 	unit := filepath.Join(t.TempDir(), "replayd.service")
 	write(t, unit, strings.ReplaceAll(string(text), installed, "ExecStart=/bin/true ")) // a program that exists here
 	if said, ok := run(t, analyze, "verify", unit); !ok || strings.TrimSpace(said) != "" {

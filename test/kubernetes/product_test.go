@@ -219,7 +219,7 @@ func TestDashboards(t *testing.T) {
 		m := one[corev1.ConfigMap](t, all, "ConfigMap", "-dashboard-"+strings.TrimSuffix(filepath.Base(path), ".json"))
 		got := m.Data["replayd-"+filepath.Base(path)]
 		if strings.TrimSpace(got) != strings.TrimSpace(read(t, path)) || !json.Valid([]byte(got)) || m.Labels["grafana_dashboard"] != "1" || m.Namespace != "monitoring" {
-			t.Errorf("%s: want it whole, labelled, where Grafana looks, got %v in %s, %d bytes", path, m.Labels, m.Namespace, len(got))
+			t.Errorf("%s: want it whole, labeled, where Grafana looks, got %v in %s, %d bytes", path, m.Labels, m.Namespace, len(got))
 		}
 	}
 	n := 0

@@ -1,8 +1,8 @@
 //go:build real
 
 // Package kubernetes_test checks the Helm chart and the kustomize overlay of deploy/ against the schemas of Kubernetes
-// and of the Prometheus operator, the restricted Pod Security Standard, and replayd itself: `make test-kubernetes`. It
-// is a separate module, so that the product does not depend on the libraries of Kubernetes.
+// and of the Prometheus operator, the restricted Pod Security Standard, and replayd itself: `make suite
+// NAME=test-kubernetes`. It is a separate module, so that the product does not depend on the libraries of Kubernetes.
 package kubernetes_test
 
 import (

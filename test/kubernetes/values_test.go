@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -126,6 +127,26 @@ func TestDocumentedConfigurations(t *testing.T) {
 		if said, err := run(t, "0", "check-config", "--no-files", write(t, "replayd.yaml", rendered)); err != nil {
 			t.Errorf("%s: %v: %s", name, err, said)
 		}
+	}
+}
+
+// The README's values for a restricted namespace turn the NetworkPolicy on, in each mode that takes one.
+func TestDocumentedRestrictedNamespace(t *testing.T) {
+	_, begins, _ := strings.Cut(read(t, chart+"/README.md"), "# a restricted namespace\n")
+	values, _, found := strings.Cut(begins, "```\n")
+	if !found {
+		t.Fatal("README: want values for a restricted namespace")
+	}
+	for _, mode := range modes {
+		if mode == "sidecar-example" {
+			continue
+		}
+		text := render(t, chart, append(plain(mode), "-f", write(t, "values.yaml", values))...)
+		n := one[networkingv1.NetworkPolicy](t, objects(t, text), "NetworkPolicy", "")
+		if len(n.Spec.Ingress) != 1 || len(n.Spec.Ingress[0].From) != 1 || len(n.Spec.Egress) != 2 {
+			t.Errorf("%s: want Prometheus in, names and the engine out, got %+v", mode, n.Spec)
+		}
+		hold(t, text)
 	}
 }
 

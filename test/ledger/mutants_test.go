@@ -26,10 +26,10 @@ var mutants = map[string][2]string{
 }
 
 // TestMutants builds replayd with a ledger that is off by one
-// in one place. The judgement of a run must find each mutant.
+// in one place. The judgment of a run must find each mutant.
 func TestMutants(t *testing.T) {
 	if os.Getenv(binaryEnv) != "" {
-		t.Skip("this is a mutant's judgement")
+		t.Skip("this is a mutant's judgment")
 	}
 	source, err := filepath.Abs("../../internal/metrics/ledgers.go")
 	if err != nil {

@@ -3,7 +3,7 @@
 // Package ledger_test makes runs with the real binary against a simulated engine, and compares
 // every output of each run with one account: stdout, the exit code, CSV, JSON, the page, the
 // records, /metrics, and the counters in a real Prometheus. The account comes from what the
-// engine received and from single requests, not from sums of replayd: `make test-ledger`.
+// engine received and from single requests, not from sums of replayd: `make suite NAME=test-ledger`.
 package ledger_test
 
 import (

@@ -37,7 +37,7 @@ func comparedPage(pairs int, slower float64) report.Page {
 		comparison.Add(p)
 		c.History.Pair(p)
 	}
-	c.Judgement = comparison.Judge()
+	c.Judgment = comparison.Judge()
 	return c.Page()
 }
 

@@ -17,6 +17,7 @@ import (
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
+	"replayd/internal/scrape"
 	"replayd/internal/trace"
 )
 
@@ -41,7 +42,8 @@ func newLoad(b *live.Board, name string, sick bool) *load {
 	}
 	l.w = b.Workload(live.WorkloadOptions{
 		Name: name, Target: "vllm", URL: "http://user:secret@127.0.0.1:8000/v1", API: "chat", Model: `<b onclick="alert(1)">m</b>`,
-		Schedule: "loop on the wall clock", Lanes: 256, SLO: measure.SLO{{Quantity: measure.TTFT, Limit: 150}},
+		Schedule: "loop on the wall clock", Lanes: 256, Objective: 0.99,
+		SLO:   measure.SLO{{Quantity: measure.TTFT, Limit: 150}},
 		Trace: metrics.TraceInfo{Path: "a-trace-with-a-very-long-name-that-has-no-place-to-break.jsonl", Format: "mooncake", SHA256: "0123456789ab", Requests: 12031},
 		From:  5 * time.Minute, To: 50 * time.Minute,
 		Length: time.Hour - 10*time.Second, Curve: trace.Curve{Bin: time.Minute, Requests: bins, InputTokens: bins, OutputTokens: bins},
@@ -83,6 +85,32 @@ func (l *load) step(rng *rand.Rand) {
 	l.w.Observe(r)
 }
 
+// series returns a series of an engine or a GPU.
+func series(name string, v float64) *scrape.Series {
+	return &scrape.Series{Family: &scrape.Family{Name: "replayd_" + name}, Value: v}
+}
+
+// engines returns the readings of an engine. Half of the prompt tokens between two readings are found in its prefix cache.
+func engines() func() []scrape.Values {
+	prompt := 0.0
+	return func() []scrape.Values {
+		prompt += 100
+		return []scrape.Values{{Target: "vllm", Up: true, Series: []*scrape.Series{
+			series("engine_requests_running", 5), series("engine_requests_waiting", 2),
+			series("engine_kv_cache_usage_ratio", 0.25), series("engine_prefix_cache_queries_tokens_total", prompt),
+			series("engine_prefix_cache_hits_tokens_total", prompt/2),
+		}}}
+	}
+}
+
+// gpus returns the readings of two GPUs.
+func gpus() []scrape.Values {
+	return []scrape.Values{{Target: "vllm", Up: true, Series: []*scrape.Series{
+		series("gpu_power_watts", 306), series("gpu_power_watts", 306),
+		series("gpu_utilization_ratio", 0.5), series("gpu_utilization_ratio", 1),
+	}}}
+}
+
 // A site is a Board with loads behind an http.Server.
 type site struct {
 	board *live.Board
@@ -99,9 +127,7 @@ func serve(t *testing.T, address string, names ...string) (s site, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := live.New(live.Options{Version: "1.2.3", Servers: func() map[string]live.Server {
-		return map[string]live.Server{"vllm": {Running: 5, Waiting: 2, KVCache: 0.25, PrefixHits: 0.5, GPUs: 2, Power: 612, Utilization: 0.75}}
-	}})
+	b := live.New(live.Options{Version: "1.2.3", Engines: engines(), GPUs: gpus})
 	var loads []*load
 	for i, name := range names {
 		loads = append(loads, newLoad(b, name, i == 1))

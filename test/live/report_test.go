@@ -67,15 +67,16 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// leave runs a statement that loads another page, and waits for that page.
+// leave runs a statement that loads another page, and waits until that page has taken the place of this one. The load event would
+// not do: that of this page may still be on its way.
 func (p *tab) leave(t *testing.T, statement string) {
 	t.Helper()
-	before := len(p.told("Page.loadEventFired"))
+	before := len(p.told("Page.frameNavigated"))
 	p.eval(t, "setTimeout(() => { "+statement+" })", nil)
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	late := time.After(20 * time.Second)
-	for len(p.told("Page.loadEventFired")) == before {
+	for len(p.told("Page.frameNavigated")) == before {
 		select {
 		case <-look.C:
 		case <-late:

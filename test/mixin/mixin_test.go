@@ -1,5 +1,5 @@
-// Package mixin_test evaluates mixin/ as monitoring tools do and compares it with the shipped rules and dashboards: `make test-mixin`.
-// It is a separate module, so that the product does not depend on go-jsonnet.
+// Package mixin_test evaluates mixin/ as monitoring tools do and compares it with the shipped rules and dashboards:
+// `make suite NAME=test-mixin`. It is a separate module, so that the product does not depend on go-jsonnet.
 package mixin_test
 
 import (

@@ -75,10 +75,10 @@ func (p *Process) kill() {
 	<-p.Done
 }
 
-// Ready waits, for 20 s at most, until a URL of the process answers 200.
+// Ready waits, for a minute at most, until a URL of the process answers 200.
 func (p *Process) Ready(t *testing.T, client *http.Client, url string) {
 	t.Helper()
-	Until(t, 20*time.Second, func() error {
+	Until(t, time.Minute, func() error {
 		select {
 		case <-p.Done:
 			t.Fatalf("%s: want it ready, it ended: %v", filepath.Base(p.log), p.Err)

@@ -148,5 +148,5 @@ func median(all []Level, of func(Level) float64) float64 {
 	for _, l := range all {
 		values = append(values, of(l))
 	}
-	return stats.Median(values)
+	return stats.PercentileOf(50, values)
 }

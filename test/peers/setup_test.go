@@ -1,7 +1,7 @@
 //go:build peers
 
 // Package peers_test runs the command lines of AIPerf's and TraceReplay's documents, with the program's name replaced,
-// and judges each by the requests that a simulated engine in another process received: `make test-peers`.
+// and judges each by the requests that a simulated engine in another process received: `make suite NAME=test-peers`.
 package peers_test
 
 import (

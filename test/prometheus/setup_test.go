@@ -1,7 +1,7 @@
 //go:build prometheus
 
 // Package prometheus_test tests replayd's metrics page with curl and a real Prometheus, over TLS and with a password:
-// `make test-prometheus`.
+// `make suite NAME=test-prometheus`.
 package prometheus_test
 
 import (

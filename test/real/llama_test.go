@@ -1,6 +1,6 @@
 //go:build real
 
-// Package real tests replayd against third-party servers: `make test-real`.
+// Package real tests replayd against third-party servers: `make suite NAME=test-real`.
 package real
 
 import (
@@ -27,8 +27,8 @@ const (
 	slots         = 4
 	contextTokens = 4096 // of each slot
 	rowsSent      = 50
-	mostInput     = 3000 // fits the context with mostOutput and the template
-	mostOutput    = 64
+	maxInput      = 3000 // fits the context with maxOutput and the template
+	maxOutput     = 64
 	blockTokens   = 512
 )
 
@@ -104,7 +104,7 @@ func cutTrace(t *testing.T) (path string, rows []row) {
 		if err := in.Decode(&r); err != nil {
 			t.Fatalf("%s, row %d: %v", from, len(rows), err)
 		}
-		r.Input, r.Output = min(r.Input, mostInput), min(r.Output, mostOutput)
+		r.Input, r.Output = min(r.Input, maxInput), min(r.Output, maxOutput)
 		r.Blocks = r.Blocks[:min(len(r.Blocks), (r.Input+blockTokens-1)/blockTokens)]
 		if err := out.Encode(r); err != nil {
 			t.Fatal(err)

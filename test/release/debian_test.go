@@ -63,7 +63,7 @@ func TestDebianHost(t *testing.T) {
 	sound := read(t, filepath.Join(m.root, configuration))
 	outside.Put(t, filepath.Join(m.root, configuration), strings.Replace(sound, "targets:", "target:", 1))
 	m.exec(t, "systemctl", "reload", "replayd")
-	outside.Until(t, 10*time.Second, func() error {
+	outside.Until(t, time.Minute, func() error {
 		if said := m.must(t, "journalctl", "--quiet", "--no-pager", "--unit=replayd"); !strings.Contains(said, configuration+":") {
 			return fmt.Errorf("want the line of the fault in the journal, got\n%s", said)
 		}

@@ -2,8 +2,8 @@
 
 // Package release_test judges the files of a release as those who get nothing else would: it installs the deb on a
 // Debian machine with its own systemd, unpacks the rpm and the archive, and adds up the checksums. It reads the folder
-// RELEASE_DIST, dist in the checkout by default, which `make release` fills. `make release-verify` runs it, and the
-// tests of the image and of the chart that read the same folder.
+// RELEASE_DIST, dist in the checkout by default, which `make release` fills. `make suite NAME=release-verify` runs it,
+// and the tests of the image and of the chart that read the same folder.
 package release_test
 
 import (

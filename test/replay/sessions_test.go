@@ -18,8 +18,8 @@ import (
 	"replayd/test/outside"
 )
 
-// mostWait limits the waits after parents, so that a loop takes seconds.
-const mostWait = 10 * time.Millisecond
+// maxWait limits the waits after parents, so that a loop takes seconds.
+const maxWait = 10 * time.Millisecond
 
 // Twelve recorded sessions of agents are played in two loops. By the engine's log, each row arrives once in each loop, with its lengths and
 // after its parents and the waits. The engine hits what it can hit in the order in which it computed the prompts, and the second loop as
@@ -47,7 +47,7 @@ workloads:
     lanes: 512
     max_wait: 0s
 records: {path: %q}
-`, engine.address, folder, mostWait, records)
+`, engine.address, folder, maxWait, records)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ records: {path: %q}
 // block is the block size of the sessions and of the engine.
 const block = 64
 
-func played(wait time.Duration) time.Duration { return min(wait, mostWait) }
+func played(wait time.Duration) time.Duration { return min(wait, maxWait) }
 
 // ordered checks lengths and order by the engine's log. The engine stamps a chunk just before it writes it, so a client that has the end of an
 // answer sends later than the stamp of its last chunk.

@@ -136,7 +136,7 @@ func TestJoinsInMidLoop(t *testing.T) {
 func TestFaultsByOutcome(t *testing.T) {
 	dir := t.TempDir()
 	engine := fastEngine(t, dir, "--fault-500", "0.08", "--fault-429", "0.08", "--fault-cut", "0.08", "--fault-garbled", "0.08",
-		"--fault-empty", "0.08", "--fault-stalled", "0.08", "--fault-error-event", "0.08")
+		"--fault-empty", "0.08", "--fault-stalled", "0.08", "--fault-error-event", "0.08", "--fault-abort", "0.08")
 	// Without sessions, so that a failed turn does not end others.
 	path := filepath.Join(dir, "rows.jsonl")
 	var text strings.Builder
@@ -154,6 +154,7 @@ func TestFaultsByOutcome(t *testing.T) {
 		sim.Gone: "bad_stream", sim.FaultGarbled: "bad_stream", // replayd closes at once, and the engine may have written all by then
 		sim.OK: "ok", sim.FaultError500: "http_5xx", sim.FaultError429: "http_429", sim.FaultCut: "truncated",
 		sim.FaultEmpty: "empty", sim.FaultStalled: "timeout_stall", sim.FaultErrorEvent: "error_event",
+		sim.FaultAbort: "server_abort",
 	}
 	want := map[string]int{}
 	for _, e := range engine.log(t) {

@@ -41,7 +41,7 @@ def check(where, got, want, loose=False):
 
 
 def percentile(ordered, p):
-    """Linear between the two neighbouring ranks, as numpy's default."""
+    """Linear between the two neighboring ranks, as numpy's default."""
     rank = p / 100 * (len(ordered) - 1)
     low = int(rank)
     part = rank - low
@@ -124,6 +124,15 @@ SINGLE = {
     "total_osl": ("Total Output Sequence Length", "tokens"),
     "total_output_tokens": ("Total Output Tokens", "tokens"),
 }
+LENGTHS = {
+    "requested_isl": ("Requested ISL", "tokens"),
+    "isl_mismatch_diff_pct": ("ISL Mismatch Diff", "%"),
+    "other_isl_count": ("Prompts of Other Lengths", "requests"),
+    "requested_osl": ("Requested OSL", "tokens"),
+    "osl_mismatch_diff_pct": ("OSL Mismatch Diff", "%"),
+    "other_osl_count": ("Answers of Other Lengths", "requests"),
+}
+SIDES = (("isl", "prompts", "requested_isl", "usage_prompt_tokens"), ("osl", "answers", "requested_osl", "usage_completion_tokens"))
 PER_SESSION = {
     "session_makespan": ("Session Makespan", "sec"),
     "session_requests": ("Session Requests", "requests"),
@@ -141,7 +150,7 @@ OF_SESSIONS = {
     "good_session_count": ("Good Session Count", "sessions"),
     "session_attainment": ("Session Attainment", "ratio"),
 }
-NAMES = {tag: (f"{name} ({unit})", name, unit) for tag, (name, unit) in {**PER_REQUEST, **SINGLE, **PER_SESSION, **OF_SESSIONS}.items()}
+NAMES = {tag: (f"{name} ({unit})", name, unit) for tag, (name, unit) in {**PER_REQUEST, **LENGTHS, **SINGLE, **PER_SESSION, **OF_SESSIONS}.items()}
 NAMES["inter_chunk_latency"] = ("Inter Chunk Latency (ms)", "Inter Chunk Latency", "ms")
 
 
@@ -170,6 +179,12 @@ def aggregate(records, settings):
         figures[metric] = stats([v for v in values if v is not None], settings["percentiles"])
     gaps = [gap for r in ok for gap in value(r, "inter_chunk_latency") or []]
     figures["inter_chunk_latency"] = stats(gaps, settings["percentiles"])
+    for side, _, asked, counted in SIDES:
+        pairs = [(value(r, asked), value(r, counted)) for r in ok]
+        off = [100 * (c - a) / a for a, c in pairs if a and c]
+        figures[f"requested_{side}"] = stats([a for a, _ in pairs if a], settings["percentiles"])
+        figures[f"{side}_mismatch_diff_pct"] = stats(off, settings["percentiles"])
+        figures[f"other_{side}_count"] = sum(v != 0 for v in off) if off else None
 
     total_in = sum(value(r, "input_sequence_length") or 0 for r in ok)
     total_out = sum(value(r, "output_sequence_length") or 0 for r in ok)
@@ -195,6 +210,59 @@ def aggregate(records, settings):
         if span > 0:
             figures["goodput"] = count / span
     return {tag: f for tag, f in figures.items() if f is not None}
+
+
+# --- lengths ---
+
+
+def two_digits(v):
+    if v == 0:
+        return "0"
+    places = max(0, 1 - math.floor(math.log10(abs(v)) + 1e-12))
+    text = "%.*f" % (places, abs(v))
+    return ("−" if v < 0 else "+") + (text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def lengths(records, why):
+    """Returns the member lengths of the JSON file, and the lines of the tables about it."""
+    ok = [r for r in records if outcome(r) == "ok"]
+    sums, said = {}, {}
+    for _, name, asked, counted in SIDES:
+        pairs = [(value(r, asked), value(r, counted)) for r in ok]
+        both = [(a, c) for a, c in pairs if a and c]
+        off = sorted(100 * (c - a) / a for a, c in both if a != c)
+        s = {
+            "compared": len(both), "other": len(off), "asked_tokens": sum(a for a, _ in both), "counted_tokens": sum(c for _, c in both),
+            "uncounted": sum(1 for a, c in pairs if a and not c), "unasked": sum(1 for a, _ in pairs if not a),
+        }
+        parts, tokens = [], f"({s['asked_tokens']} tokens asked, {s['counted_tokens']} counted)"
+        if off:
+            s["median_off_percent"] = percentile(off, 50)
+            by = two_digits(s["median_off_percent"])
+            parts.append(f"{len(off)} of {len(both)} have other lengths than asked, {by} % in the median {tokens}")
+        elif both:
+            parts.append(f"{len(both)} of {len(both)} have the length asked {tokens}")
+        if s["uncounted"]:
+            parts.append(f"the server counted none of {s['uncounted']}")
+        if s["unasked"]:
+            parts.append(f"no length was asked for in {s['unasked']}")
+        sums[name] = s
+        if parts:
+            said[name.capitalize()] = "; ".join(parts)
+    if why and sums["answers"]["unasked"] < len(ok):
+        said["Exact lengths"] = f"not asked for, because {why}"
+    return sums, said
+
+
+def check_lengths(where, written, records):
+    """Medians are kept to a billionth of the asked length."""
+    sums, said = lengths(records, written.get("not_exact"))
+    for name, want in sums.items():
+        got, near = dict(written[name]), want.pop("median_off_percent", None)
+        median = got.pop("median_off_percent", None)
+        check(f"{where}: {name}", got, want)
+        check(f"{where}: {name}: median", near is not None and median is not None and abs(near - median) < 1e-6, near is not None)
+    return said
 
 
 # --- the ledger ---
@@ -277,7 +345,10 @@ def of_record(r):
         metrics["output_sequence_length"] = out
         metrics["output_token_count"] = out - r["usage_reasoning_tokens"]
         metrics["reasoning_token_count"] = r["usage_reasoning_tokens"]
-        metrics["input_sequence_length"] = r["input_tokens"] or r["counted_input_tokens"] or r["usage_prompt_tokens"]
+        metrics["input_sequence_length"] = r["usage_prompt_tokens"] or r["counted_input_tokens"] or r["input_tokens"]
+        metrics["requested_isl"], metrics["requested_osl"] = r["input_tokens"], r["output_tokens"]
+        metrics["usage_prompt_tokens"] = r["usage_prompt_tokens"]
+        metrics["usage_completion_tokens"] = out if r["usage_source"] in ("usage", "chunks", "timings") else 0
     if ok and ttft is not None:
         metrics["time_to_first_token"] = ttft / 1e6
         if r["ttfat_ns"] is not None:
@@ -288,7 +359,7 @@ def of_record(r):
             metrics["inter_token_latency"] = (latency - ttft) / decoded / 1e6
             if latency > ttft:
                 metrics["output_token_throughput_per_user"] = 1e3 / metrics["inter_token_latency"]
-    counts = ("output_sequence_length", "output_token_count", "reasoning_token_count", "input_sequence_length")
+    counts = ("output_sequence_length", "output_token_count", "reasoning_token_count", "input_sequence_length", *(t for s in SIDES for t in s[2:]))
     metrics = {tag: {"value": v} for tag, v in metrics.items() if v > 0 or tag not in counts}
     md = {
         "benchmark_phase": r["phase"], "outcome": r["outcome"], "was_cancelled": r["outcome"] == "cancelled",
@@ -585,6 +656,8 @@ def cut_off(part, of):
 
 
 def check_footer(path, text, figures, records, settings, ledger):
+    said = {name: text[name] for name in ("Prompts", "Answers", "Exact lengths") if name in text}
+    check(f"{path}: lengths", said, settings["said"])
     dropped = {}
     if ledger is None:
         check(f"{path}: attainment", text["Attainment"], "N/A (what was never sent is not in these files)")
@@ -724,6 +797,7 @@ def main(directory, beside):
         check_engine(beside["--engine"], figures, records)
     errors = sum(e["count"] for e in summary["error_summary"])
     check("profile_export_aiperf.json: error_summary", errors, figures["error_request_count"] + figures["cancelled_request_count"])
+    settings["said"] = check_lengths("profile_export_aiperf.json: lengths", summary["lengths"], records)
     check_csv(at("profile_export_aiperf.csv"), figures, settings)
     if settings["slice"] and records:
         check_slices(at("profile_export_aiperf_timeslices.json"), directory, records, settings)

@@ -4,6 +4,7 @@
 package rollouts
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -36,7 +37,9 @@ type comparison struct {
 	epoch    time.Time
 	late     time.Duration // its samples carry a time that is so long ago
 	then     string        // the verdict after a restart
+	version  string        // that the evidence is about
 	restarts int
+	calls    int
 	deaf     bool // it cannot be restarted
 }
 
@@ -53,9 +56,12 @@ func StartDaemon(t *testing.T) *Daemon {
 	return d
 }
 
-// Play shows a comparison whose epoch began 25 hours ago, and which has another verdict once it is restarted.
+// Play shows a comparison whose epoch began 25 hours ago, about no version, and which has another verdict once it is
+// restarted.
 func (d *Daemon) Play(name, verdict, then string) {
-	d.change(name, func(c *comparison) { c.verdict, c.then, c.epoch = verdict, then, time.Now().Add(-24*time.Hour) })
+	d.change(name, func(c *comparison) {
+		c.verdict, c.then, c.version, c.epoch = verdict, then, "", time.Now().Add(-25*time.Hour)
+	})
 }
 
 // Say changes the verdict within the epoch.
@@ -76,10 +82,21 @@ func (d *Daemon) Forget(name string) {
 	d.change(name, func(c *comparison) { c.then = "" })
 }
 
-// Restarts is how often a comparison was restarted.
+// Restarts is how often a comparison began anew.
 func (d *Daemon) Restarts(name string) (n int) {
 	d.change(name, func(c *comparison) { n = c.restarts })
 	return n
+}
+
+// Calls is how often a comparison was asked to: an epoch about a version continues with each further call.
+func (d *Daemon) Calls(name string) (n int) {
+	d.change(name, func(c *comparison) { n = c.calls })
+	return n
+}
+
+// Judge makes the present evidence be about a version.
+func (d *Daemon) Judge(name, version string) {
+	d.change(name, func(c *comparison) { c.version = version })
 }
 
 func (d *Daemon) change(name string, change func(*comparison)) {
@@ -97,18 +114,43 @@ func (d *Daemon) restart(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := d.comparisons[r.PathValue("name")]
+	version, err := versionOf(r)
 	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
 	case c == nil:
 		http.Error(w, "no such comparison", http.StatusNotFound)
 	case c.deaf:
 		http.Error(w, "not enabled", http.StatusForbidden)
+	case version != "" && version == c.version:
+		c.calls++
+		fmt.Fprintln(w, "continues")
 	default:
+		c.calls++
 		c.restarts++
 		if c.then != "" {
-			c.verdict, c.epoch = c.then, time.Now()
+			c.verdict, c.version, c.epoch = c.then, version, time.Now()
 		}
 		fmt.Fprintln(w, "restarted")
 	}
+}
+
+// versionOf returns the version that a restart names.
+func versionOf(r *http.Request) (version string, err error) {
+	query := r.URL.Query()
+	key := query.Get("version_key")
+	if key == "" {
+		return query.Get("version"), nil
+	}
+	var body map[string]any
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return "", err
+	}
+	version, _ = body[key].(string)
+	if version == "" {
+		return "", fmt.Errorf("want text at the key %q, got %v", key, body)
+	}
+	return version, nil
 }
 
 // page is the part of /metrics that tells of comparisons. In the text format a sample may carry its time:
@@ -117,7 +159,7 @@ func (d *Daemon) page(w http.ResponseWriter, _ *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	var verdicts, epochs strings.Builder
+	var verdicts, epochs, versions strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(d.comparisons)) {
 		c := d.comparisons[name]
 		at := ""
@@ -135,6 +177,13 @@ func (d *Daemon) page(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(&verdicts, "replayd_comparison_verdict{comparison=%q,verdict=%q} %s%s\n", name, verdict, value, at)
 		}
 		fmt.Fprintf(&epochs, "replayd_comparison_epoch_timestamp_seconds{comparison=%q} %.3f%s\n", name, float64(c.epoch.UnixMilli())/1000, at)
+		fmt.Fprintf(&versions, "replayd_comparison_version_info{comparison=%q,version=%q} 1%s\n", name, c.version, at)
 	}
-	fmt.Fprintf(w, "# TYPE replayd_comparison_verdict gauge\n%s# TYPE replayd_comparison_epoch_timestamp_seconds gauge\n%s", &verdicts, &epochs)
+	for _, family := range []struct{ name, lines string }{
+		{"verdict", verdicts.String()},
+		{"epoch_timestamp_seconds", epochs.String()},
+		{"version_info", versions.String()},
+	} {
+		fmt.Fprintf(w, "# TYPE replayd_comparison_%s gauge\n%s", family.name, family.lines)
+	}
 }

@@ -22,7 +22,7 @@ import (
 // The largest answer, and the largest event of a stream.
 const (
 	answerBytes = 16<<20 - 64<<10
-	eventBytes  = 4<<20 - 64<<10
+	eventBytes  = 8<<20 - 64<<10
 )
 
 // filled returns an answer of n bytes under a key of the server's choice. Nearly all of it is a list of empty objects,

@@ -53,6 +53,9 @@ func secrets(r *http.Request, body []byte) string {
 	if json.Unmarshal(body, &sent) == nil && sent.Key != "" {
 		all = append(all, sent.Key)
 	}
+	for _, name := range []string{"api-key", "sig"} {
+		all = append(all, r.URL.Query()[name]...)
+	}
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "X-Api-Key", "X-Secret", "X-File", "X-Mark-Token"} {
 		all = append(all, r.Header.Values(name)...)
 	}

@@ -56,7 +56,7 @@ func daemon(t *testing.T, dir string, p *parrot) string {
 				scraped = map[string]any{"oauth2": map[string]any{"client_id": "me", "client_secret": canary("oauth"), "token_url": p.URL + "/oauth/token"}}
 			}
 			targets = append(targets, map[string]any{
-				"name": name, "url": p.URL + "/" + fault + "/" + place, "http": credentials(t, dir, i),
+				"name": name, "url": p.URL + "/" + fault + "/" + place + "?api-key=" + word("address"), "http": credentials(t, dir, i),
 				"extra_body": map[string]any{"api_key": canary("body")},
 				"metrics":    map[string]any{"url": at(fault, place, "metrics"), "interval": "1s", "http": scraped},
 			})
@@ -99,7 +99,7 @@ func TestDaemonKeepsItsSecrets(t *testing.T) {
 			d := outside.Start(t, log, binary, "serve", "--config", file, "--web.listen-address", listen, "--log.level", "debug", "--log.format", format)
 			base := "http://" + listen
 			d.Ready(t, http.DefaultClient, base+"/-/ready")
-			outside.Until(t, 40*time.Second, func() error { return p.allHeard(append(faults(), "none")) })
+			outside.Until(t, 2*time.Minute, func() error { return p.allHeard(append(faults(), "none")) })
 
 			for _, path := range []string{
 				"/", "/metrics", "/config", "/live", "/live/snapshot.json", "/live/events", "/runbook", "/-/ready", "/-/healthy", "/nowhere",
@@ -220,7 +220,7 @@ func TestRunKeepsItsSecrets(t *testing.T) {
 			outside.Write(t, dir, "client.yaml", string(text))
 			page := strings.Replace(p.URL, "://", "://"+word("user")+":"+word("pass")+"@", 1) + "/" + fault + "/own/metrics?token=" + word("query")
 			args := []string{
-				"run", "trace.jsonl", "--url", p.URL + "/" + fault + "/own", "--records", "out/records.jsonl", "--artifact-dir", "out/artifacts", "--log.level", "debug",
+				"run", "trace.jsonl", "--url", p.URL + "/" + fault + "/own?sig=" + word("address"), "--records", "out/records.jsonl", "--artifact-dir", "out/artifacts", "--log.level", "debug",
 				"--log.format", []string{"logfmt", "json"}[i%2], "--streaming", "--server-metrics", page, "--gpu-telemetry", page,
 			}
 			switch i % 3 {

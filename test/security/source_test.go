@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,6 +74,49 @@ func TestNoShell(t *testing.T) {
 	}
 	if want := []string{"internal/gpu/smi_run.go: exec.CommandContext"}; !slices.Equal(starts, want) {
 		t.Errorf("want programs started by %v, got %v", want, starts)
+	}
+}
+
+// The product makes files and folders with the modes of internal/file, which are not for everyone on the machine, or for its user alone.
+func TestModesOfFiles(t *testing.T) {
+	private := regexp.MustCompile(`^(0o[0-7]00|0)$`)
+	modes := map[string]int{"os.OpenFile": 2, "os.Mkdir": 1, "os.MkdirAll": 1, "os.WriteFile": 2, "os.Chmod": 1, "file.Create": 1, "syscall.Open": 2}
+	calls := 0
+	for name, f := range product(t) {
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, _ := n.(*ast.CallExpr)
+			if call == nil {
+				return true
+			}
+			to, _ := call.Fun.(*ast.SelectorExpr)
+			if to == nil {
+				return true
+			}
+			of, _ := to.X.(*ast.Ident)
+			if of == nil {
+				return true
+			}
+			function := of.Name + "." + to.Sel.Name
+			if function == "os.Create" || to.Sel.Name == "SaveAs" {
+				t.Errorf("%s: %s makes files that everyone may read: want internal/file", name, function)
+			}
+			at, known := modes[function]
+			if !known || len(call.Args) <= at {
+				return true
+			}
+			calls++
+			mode := types.ExprString(call.Args[at])
+			switch {
+			case private.MatchString(mode), mode == "file.Mode", mode == "file.FolderMode", name == "internal/file/write.go", name == "internal/file/file.go":
+			case name == "internal/records/gzip.go" && mode == "info.Mode().Perm()": // the mode of the file that it compresses
+			default:
+				t.Errorf("%s: %s with mode %s: want file.Mode or file.FolderMode", name, function, mode)
+			}
+			return true
+		})
+	}
+	if calls < 8 {
+		t.Errorf("want the calls that make files, found %d", calls)
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
 // A workflow is a file of .github/workflows, as far as these tests read it.
 type workflow struct {
 	Permissions map[string]string
+	Env         map[string]string
 	Jobs        map[string]struct {
 		Minutes  int `yaml:"timeout-minutes"`
 		Strategy struct {
@@ -47,13 +49,14 @@ func workflows(t *testing.T) map[string]workflow {
 	return all
 }
 
-func targets(t *testing.T) (names []string) {
+// named returns what a pattern's group finds in a file of the repository.
+func named(t *testing.T, file, pattern string) (names []string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	text, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
 		names = append(names, m[1])
 	}
 	return names
@@ -62,8 +65,8 @@ func targets(t *testing.T) (names []string) {
 // Each step is an action of GitHub, pinned by its commit, or a script or a target of make that runs anywhere else too.
 func TestStepsRunAnywhere(t *testing.T) {
 	pinned := regexp.MustCompile(`^actions/[a-z-]+@[0-9a-f]{40}$`)
-	run := regexp.MustCompile(`^(?:\.ci/as-root )?(?:(\.ci/[a-z-]+)(?: [a-z]+)?|make ("\$SUITE"|[a-z-]+)( [A-Z]+=\S+)*)$`)
-	known := targets(t)
+	run := regexp.MustCompile(`^(?:\.ci/as-root )?(?:(\.ci/[a-z-]+)(?: [a-z]+)?|make (suite NAME="\$SUITE"|[a-z-]+)( [A-Z]+=\S+)*)$`)
+	targets, suites := named(t, "Makefile", `(?m)^([a-z-]+):`), named(t, "tools/suite", `(?m)^([a-z-]+)\(\) \{`)
 	for name, w := range workflows(t) {
 		if len(w.Permissions) > 0 {
 			t.Errorf("%s: want permissions in jobs alone, got %v", name, w.Permissions)
@@ -83,13 +86,13 @@ func TestStepsRunAnywhere(t *testing.T) {
 					if info, err := os.Stat(filepath.Join(root, m[1])); err != nil || info.Mode()&0o111 == 0 {
 						t.Errorf("%s: %s: want %s executable: %v", name, job, m[1], err)
 					}
-				case s.Uses == "" && m[2] != `"$SUITE"` && !slices.Contains(known, m[2]):
+				case s.Uses == "" && !strings.HasPrefix(m[2], "suite ") && !slices.Contains(targets, m[2]):
 					t.Errorf("%s: %s: there is no target %s", name, job, m[2])
 				}
 			}
 			for _, suite := range j.Strategy.Matrix["suite"] {
-				if !slices.Contains(known, suite) {
-					t.Errorf("%s: there is no target %s", name, suite)
+				if !slices.Contains(suites, suite) {
+					t.Errorf("%s: there is no suite %s", name, suite)
 				}
 			}
 		}
@@ -110,6 +113,49 @@ func TestNightlyIsWhole(t *testing.T) {
 	for _, suite := range append(full, "race", "cover", "fuzz", "vuln") {
 		if !slices.Contains(suites, suite) {
 			t.Errorf("nightly.yml: want %s", suite)
+		}
+	}
+}
+
+// The workflows, which have a network, fail without the database of vulnerabilities. Elsewhere .ci/run lists the step as skipped, and fails
+// as tools/vuln does.
+func TestVulnIsRequired(t *testing.T) {
+	for _, name := range []string{"ci.yml", "nightly.yml"} {
+		if got := workflows(t)[name].Env["VULN_REQUIRED"]; got != "true" {
+			t.Errorf("%s: want VULN_REQUIRED: true, got %q", name, got)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := regexp.MustCompile(`(?ms)^(?:step|skip|vulnerabilities)\(\) \{.*?^\}`).FindAllString(string(text), -1)
+	calls := regexp.MustCompile(`(?m)^ *step "vulnerabilities" .*$`).FindAllString(string(text), -1)
+	if len(functions) != 3 || len(calls) != 1 {
+		t.Fatalf("want three functions and a step in .ci/run, got %q, %q", functions, calls)
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		machine.Lacks(t, "bash", err)
+	}
+	for code, want := range map[string]string{"0": "    0 s  vulnerabilities\n", "1": "", "3": "SKIPPED  vulnerabilities: no database\n"} {
+		dir := t.TempDir()
+		if err := os.Mkdir(filepath.Join(dir, "tools"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "tools/vuln"), []byte("#!/bin/sh\nexit "+code+"\n"), 0o700); err != nil { //nolint:gosec // a program
+			t.Fatal(err)
+		}
+		script := "set -euo pipefail\nexec 3>&1\nlogs=.; at_lane=main\n" + strings.Join(append(functions, calls...), "\n")
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if failed := err != nil; failed != (code == "1") {
+			t.Errorf("%s: got %v, %s", code, err, out)
+		}
+		steps, err := os.ReadFile(filepath.Join(dir, "main.steps"))
+		steps = regexp.MustCompile(`^ *\d+ s`).ReplaceAll(steps, []byte("    0 s")) // however long it took
+		if err != nil && code != "1" || string(steps) != want {
+			t.Errorf("%s: want %q in the summary, got %q, %v, %s", code, want, steps, err, out)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 //go:build real
 
 // Package shards_test has four processes that share one trace, as the pods of a StatefulSet and of an indexed Job do,
-// and compares what they send and measure together with one process: `make test-shards`.
+// and compares what they send and measure together with one process: `make suite NAME=test-shards`.
 //
 // Sent requests are read from the simulated engine's log. Measurements are read from a real Prometheus that scrapes the
 // four processes, and a fifth process that replays the whole trace against its own engine. Then one of the four is

@@ -1,6 +1,6 @@
 //go:build tokenizers
 
-// Package tokenizers tests replayd's prompts with the tokenizers of real models: `make test-tokenizers`.
+// Package tokenizers tests replayd's prompts with the tokenizers of real models: `make suite NAME=test-tokenizers`.
 package tokenizers
 
 import (

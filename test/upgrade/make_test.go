@@ -26,8 +26,10 @@ var servers = map[string][]string{
 	"127.0.0.1:18433": {"--ttft", "600ms", "--itl", "5ms", "--seed", "3", "--fault-500", "0.2", "--fault-cut", "0.2"},
 }
 
-// TestMakeFiles runs the newest folder's configuration for a minute and a half between simulated engines, and keeps the files that this
-// replayd writes: go test ./test/upgrade -run MakeFiles -release 0.2.0.
+// TestMakeFiles makes the folder of a release: go test ./test/upgrade -run MakeFiles -release 0.2.0. It runs the
+// newest folder's configuration for a minute and a half between simulated engines, and keeps the files that this
+// replayd writes. Then add the keys that are new to the folder's replayd.yaml, make it again, and read figures.json
+// before you commit it.
 func TestMakeFiles(t *testing.T) {
 	if *release == "" {
 		t.Skip("it makes the files of a release: -release 0.2.0")

@@ -1,6 +1,6 @@
 // Package upgrade_test reads the files of earlier releases with this replayd: testdata has a folder for each release, with a configuration,
 // records and the state of comparisons that the release itself wrote. Each file is read as it was then, or refused with the reason
-// that the folder's refused.txt has.
+// that the folder's refused.txt has. Figures that have another definition since are in its changed.json.
 package upgrade_test
 
 import (
@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -73,6 +74,53 @@ func wanted(t *testing.T, folder string) (figures map[string]any) {
 	return figures
 }
 
+// changed returns a file's wanted figures with those that a later definition has changed: changed.json has their values, by
+// path, and why. Without it none has changed.
+func changed(t *testing.T, folder, file string, figures any) any {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(folder, "changed.json"))
+	if os.IsNotExist(err) {
+		return figures
+	}
+	var changes map[string]struct {
+		Why     string
+		Figures map[string]any
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &changes)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, value := range changes[file].Figures {
+		keys := strings.Split(path, "/")[1:]
+		at := figures
+		for _, key := range keys[:len(keys)-1] {
+			at = member(at, key)
+		}
+		of, ok := at.(map[string]any)
+		last := keys[len(keys)-1]
+		if _, known := of[last]; !ok || !known || changes[file].Why == "" {
+			t.Fatalf("%s/changed.json: %s: want the path of a figure of %s, and why it has changed", folder, path, file)
+		}
+		of[last] = value
+	}
+	return figures
+}
+
+// member returns an entry of a decoded object or list; nil: it has none.
+func member(v any, key string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v[key]
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i < len(v) {
+			return v[i]
+		}
+	}
+	return nil
+}
+
 // check reads a file of a folder and compares it with the wanted figures, or with the wanted reason of the refusal.
 func check(t *testing.T, folder, file string) error {
 	t.Helper()
@@ -88,7 +136,7 @@ func check(t *testing.T, folder, file string) error {
 	case err != nil:
 		return fmt.Errorf("want it read: %w", err)
 	}
-	return within("", wanted(t, folder)[file], got)
+	return within("", changed(t, folder, file, wanted(t, folder)[file]), got)
 }
 
 func TestFilesOfReleases(t *testing.T) {
@@ -116,7 +164,7 @@ func TestNewerFilesAreRefused(t *testing.T) {
 	for _, c := range []struct{ file, was, is, reason string }{
 		{"replayd.yaml", "\ndrain: ", "\ndrain_after: 1s\ndrain: ", "drain_after"},
 		{"records.jsonl", `{"ledger":{"version":1,`, `{"ledger":{"version":2,`, "records.jsonl:1: ledger: version: want at most 1, got 2, of a newer replayd"},
-		{"state.json", `{"version":1,`, `{"version":2,`, "version: want 1, got 2"},
+		{"state.json", `{"version":1,`, `{"version":3,`, "version: want 2, got 3"},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +184,7 @@ func TestLostFieldsAreFound(t *testing.T) {
 		{"records.jsonl", `"ttft_ns":`, `"ttft":`},
 		{"records.jsonl", `"dropped":`, `"lost":`},
 		{"state.json", `"identity":`, `"digest":`},
-		{"state.json", `"above":`, `"over":`},
+		{"state.json", `"back":`, `"returns":`},
 		{"state.json", `"up":`, `"rises":`},
 		{"state.json", `"epoch":`, `"began":`},
 	} {

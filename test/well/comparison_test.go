@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/canary"
 	"replayd/internal/config"
 	"replayd/internal/sim"
 
@@ -23,9 +24,9 @@ func compared(t *testing.T) config.Config {
 	other := c.Workloads[0]
 	other.Name = "other"
 	c.Workloads = append(c.Workloads, other)
-	for i, mode := range []string{"verdict", "watch"} {
+	for i, mode := range []canary.Mode{canary.ModeVerdict, canary.ModeWatch} {
 		one := config.DefaultComparison()
-		one.Name, one.Workload, one.Candidate, one.Mode = mode, c.Workloads[i].Name, candidate.Name, mode
+		one.Name, one.Workload, one.Candidate, one.Mode = string(mode), c.Workloads[i].Name, candidate.Name, mode
 		c.Comparisons = append(c.Comparisons, one)
 	}
 	return c

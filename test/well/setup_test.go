@@ -1,7 +1,7 @@
 // Package well_test runs the configurations that the project ships, above all the chart's, with simulated engines in
-// virtual time, and checks how a healthy and an unhealthy engine appear on their pages. `go test` checks the pages of a
-// loop. With the tag prometheus (make test-prometheus) promtool evaluates which alerts fire, also when engines die and
-// traces change.
+// virtual time, and checks how a healthy and an unhealthy engine appear on their pages. `go test` checks the pages of
+// a loop. With the tag prometheus (make suite NAME=test-prometheus) promtool evaluates which alerts fire, also when
+// engines die and traces change.
 package well_test
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
+	"replayd/internal/comparison"
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/metrics"
@@ -83,9 +84,15 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "process_start_time_seconds", Help: "As of client_golang, in virtual time."},
 			func() float64 { return started }))
 		g, err := daemon.Build(t.Context(), daemon.Options{
-			Config: c, Meter: metrics.NewMeter(reg), Comparisons: metrics.NewComparisons(reg), Engines: scrape.NewCollector(reg),
-			UserAgent: "replayd/test", Patient: true, Log: slog.New(slog.DiscardHandler),
-			Failed: func(err error) { t.Error(err) }, Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() },
+			Virtual:     daemon.Virtual{Dial: wire.Dial, Sleeper: func() replay.Sleeper { return replay.NewTimers() }},
+			Config:      c,
+			Meter:       metrics.NewMeter(reg),
+			Comparisons: comparison.NewCollector(reg),
+			Engines:     scrape.NewCollector(reg),
+			UserAgent:   "replayd/test",
+			Patient:     true,
+			Log:         slog.New(slog.DiscardHandler),
+			Failed:      func(err error) { t.Error(err) },
 		})
 		if err != nil {
 			t.Error(err)
@@ -187,7 +194,7 @@ func load(t *testing.T, path, trace string) config.Config {
 	}
 	c.GPUs, c.Records = nil, config.Records{}
 	for i := range c.Targets {
-		c.Targets[i].Metrics.Interval = config.Duration(15 * time.Second) // a day of scrapes takes long
+		c.Targets[i].Metrics.Interval = 15 * time.Second // a day of scrapes takes long
 	}
 	for i := range c.Workloads {
 		if trace != "" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/schedule"
 )
 
 // The speeds of a healthy engine, including fast and slow ones for which no alert may fire.
@@ -37,7 +38,7 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			conf := c.config(t)
-			conf.Workloads[0].Repeat = config.Repeat{Mode: "once"}
+			conf.Workloads[0].Repeat = schedule.Repeat{Mode: "once"}
 			_, page := play(t, conf, time.Minute, spell{engine: of(ttfts[len(ttfts)-1], itls[len(itls)-1]), long: c.long})
 			expected, good := page.Sum("replayd_requests_expected_total"), page.Sum("replayd_goodput_requests_total")
 			if expected < 100 || good != expected {

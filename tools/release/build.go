@@ -14,8 +14,8 @@ type platform struct{ os, arch string }
 
 func (p platform) String() string { return p.os + "-" + p.arch }
 
-// make release-verify runs those for Linux, some of them under an emulator; for the others only go vet passes. Windows and 32 bits do not
-// build.
+// make suite NAME=release-verify runs those for Linux, some of them under an emulator; for the others only go vet
+// passes. Windows and 32 bits do not build.
 var platforms = []platform{
 	{"linux", "amd64"},
 	{"linux", "arm64"},

@@ -1,5 +1,5 @@
-// Command release makes the files of a release of replayd from its repository: `make release`, `make release-dry-run` and
-// `make release-push` run it. It is a module of its own, so that the product does not depend on what it needs.
+// Command release makes the files of a release of replayd from its repository: `make release` and `make release-push`
+// run it. It is a module of its own, so that the product does not depend on what it needs.
 //
 //	release -version V -revision R make    writes every file into -out
 //	release -version V -revision R twice   writes them into -out and once more into another folder, and lists those that differ

@@ -48,7 +48,11 @@ func run(ctx context.Context, path string) error {
 	defer f.Close()
 	r.Bytes = f.Stats.Bytes
 	step(&r.Check)
-	plan, err := schedule.New(schedule.FromFile(f), schedule.Options{Arrival: schedule.Exact, Speed: 1, Mode: schedule.Once})
+	plan, err := schedule.New(schedule.FromFile(f),
+		schedule.Options{
+			Pattern: schedule.Pattern{Arrival: schedule.Exact, Speed: 1},
+			Repeat:  schedule.Repeat{Mode: schedule.Once},
+		})
 	if err != nil {
 		return err
 	}

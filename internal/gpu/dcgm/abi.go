@@ -1,10 +1,13 @@
 package dcgm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
-	"strings"
 	"unsafe"
+
+	"replayd/internal/gpu"
+	"replayd/internal/secret"
 )
 
 // The structs and constants of libdcgm.so.4, laid out as in dcgm_structs.h and dcgm_fields.h of NVIDIA/DCGM 4.6.0
@@ -36,7 +39,7 @@ func (v *fieldValue) double() float64 {
 	return math.Float64frombits(binary.NativeEndian.Uint64(v.Value[:]))
 }
 
-func (v *fieldValue) text() string { return text(v.Value[:maxStrLength]) }
+func (v *fieldValue) text() secret.Text { return text(v.Value[:maxStrLength]) }
 
 // connectV2Params (dcgmConnectV2Params_v2) and connectV3Params (dcgmConnectV3Params_v1) hold the connection options.
 type connectV2Params struct {
@@ -161,10 +164,10 @@ const (
 )
 
 // text returns a C string up to its NUL, or "" if DCGM reports no value.
-func text(b []byte) string {
-	s, _, _ := strings.Cut(string(b), "\x00")
-	if strings.HasPrefix(s, blankPrefix) {
+func text(b []byte) secret.Text {
+	b, _, _ = bytes.Cut(b, []byte{0})
+	if bytes.HasPrefix(b, []byte(blankPrefix)) {
 		return ""
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return gpu.Label(string(b))
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"replayd/internal/fault"
 	"replayd/internal/gpu"
 )
 
@@ -17,14 +18,14 @@ import (
 type Options struct {
 	Address  string        // "localhost:5555", or "unix:///tmp/nv-hostengine"
 	Interval time.Duration // sampling interval, at least 100 ms; a value older than three intervals is ignored
-	Fields   []*gpu.Field  // at most 128, not only the last XID, which a lost GPU reports too; nil: gpu.Fields()
 
 	// NoProfiling excludes the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper only one process per
 	// machine can use the profiling counters: set NoProfiling if another process profiles without using the same
 	// nv-hostengine.
 	NoProfiling bool
 
-	Log *slog.Logger
+	Log    *slog.Logger
+	fields []*gpu.Field
 }
 
 // address is an address in the forms that dcgmConnect_v2 and dcgmConnect_v3 need.
@@ -48,19 +49,14 @@ func (a address) uri() string {
 func New(o Options) (gpu.Source, error) {
 	address, err := parseAddress(o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("libdcgm: %w", err)
+		return nil, fault.At("libdcgm", err)
 	}
 	if o.Interval < 100*time.Millisecond {
-		return nil, fmt.Errorf("libdcgm: interval: want 100ms or more, got %v", o.Interval)
+		return nil, fault.Fault{Key: "libdcgm", Want: fmt.Sprintf("interval: want 100ms or more, got %v", o.Interval)}
 	}
-	if o.Fields == nil {
-		o.Fields = gpu.Fields()
-	}
+	o.fields = gpu.Fields()
 	if o.NoProfiling {
-		o.Fields = slices.DeleteFunc(slices.Clone(o.Fields), profiling)
-	}
-	if n := len(o.Fields); n < 1 || n > maxGroupFields {
-		return nil, fmt.Errorf("libdcgm: want 1 to %d fields, got %d", maxGroupFields, n)
+		o.fields = slices.DeleteFunc(o.fields, profiling)
 	}
 	return open(o, address)
 }

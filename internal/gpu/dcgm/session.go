@@ -112,7 +112,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 	for _, id := range ids[:min(max(n, 0), maxDevices)] {
 		gpus = append(gpus, entity{
 			pair: entityPair{entityGPU, id}, gpu: id,
-			device: gpu.Device{Index: strconv.FormatUint(uint64(id), 10), Hostname: s.address.host},
+			device: gpu.Device{Index: gpu.Label(strconv.FormatUint(uint64(id), 10)), Hostname: gpu.Label(s.address.host)},
 		})
 	}
 	h := &s.buffers.hierarchy
@@ -132,10 +132,10 @@ func (s *session) list() (gpus, instances []entity, err error) {
 		instances = append(instances, entity{
 			pair: m.Entity, gpu: m.Parent.ID,
 			device: gpu.Device{
-				Index:    strconv.FormatUint(uint64(m.Parent.ID), 10),
+				Index:    gpu.Label(strconv.FormatUint(uint64(m.Parent.ID), 10)),
 				UUID:     text(m.Info.GPUUUID[:]),
-				Hostname: s.address.host,
-				Instance: strconv.FormatUint(uint64(m.Info.InstanceID), 10),
+				Hostname: gpu.Label(s.address.host),
+				Instance: gpu.Label(strconv.FormatUint(uint64(m.Info.InstanceID), 10)),
 			},
 		})
 	}
@@ -153,7 +153,7 @@ func (s *session) describe() error {
 			return err
 		}
 		if err != nil {
-			s.once("attributes "+e.device.Index, "a GPU does not say what it is", "gpu", e.device.Index, "err", err)
+			s.once("attributes "+string(e.device.Index), "a GPU does not say what it is", "gpu", e.device.Index, "err", err)
 			continue
 		}
 		e.device.UUID, e.device.Model = text(a.Identifiers.UUID[:]), text(a.Identifiers.DeviceName[:])

@@ -111,12 +111,10 @@ func (d *dcgmSource) Close() error {
 		}
 		return nil, d.end()
 	})
-	timer := time.NewTimer(d.patience)
-	defer timer.Stop()
 	select {
 	case <-t.done:
 		return t.err
-	case <-timer.C:
+	case <-time.After(d.patience):
 		return fmt.Errorf("libdcgm: %s: left behind at the end: %s", d.address.given, d.hanging())
 	}
 }
@@ -211,7 +209,7 @@ func (d *dcgmSource) call(l *library, name string, function func() int32) error 
 	if code == stOK {
 		return nil
 	}
-	words := l.errorString(code)
+	words := string(gpu.Label(l.errorString(code)))
 	if words == "" {
 		words = "a code that the library has no words for"
 	}

@@ -33,14 +33,14 @@ func TestDCGMTwoGPUs(t *testing.T) {
 	for i, dev := range devices {
 		complete(t, dev, uint32(i), gpu.Fields())
 		dev.Values = nil
-		want := gpu.Device{Index: fmt.Sprint(i), UUID: uuid(i), Model: "NVIDIA H100 80GB HBM3", Hostname: gpu.Hostname()}
+		want := gpu.Device{Index: gpu.Label(fmt.Sprint(i)), UUID: gpu.Label(uuid(i)), Model: "NVIDIA H100 80GB HBM3", Hostname: gpu.Label(gpu.Hostname())}
 		if fmt.Sprint(dev) != fmt.Sprint(want) {
 			t.Errorf("got %+v, want %+v", dev, want)
 		}
 	}
 	// Calculated by hand: 10,001 MHz; 15,601 mJ; 25,201 MiB; 142,001 ns; 155/4096 + 1 W.
 	for id, want := range map[uint16]float64{100: 10_001e6, 156: 15.601, 252: 25_201 << 20, 1420: 142_001e-9, 155: 1.037841796875} {
-		if got := devices[1].Values[gpu.ByID(id)]; got != want {
+		if got := devices[1].Values[fieldOf(id)]; got != want {
 			t.Errorf("field %d: got %v, want %v", id, got, want)
 		}
 	}

@@ -111,6 +111,9 @@ func (s *stub) open(t testing.TB, o Options) *dcgmSource {
 	}
 	d := source.(*dcgmSource)
 	d.name = s.path()
+	if o.fields != nil {
+		d.options.fields = o.fields
+	}
 	return d
 }
 

@@ -199,9 +199,10 @@ func (d *dcgmSource) versions(err error) error {
 		if err := s.call(name, function); err != nil {
 			return "unknown"
 		}
-		for part := range strings.SplitSeq(text(v.BuildInfo[:]), ";") {
+		build, _, _ := strings.Cut(string(v.BuildInfo[:]), "\x00")
+		for part := range strings.SplitSeq(build, ";") {
 			if version, ok := strings.CutPrefix(part, "version:"); ok {
-				return version
+				return string(gpu.Label(version))
 			}
 		}
 		return "unknown"

@@ -35,8 +35,8 @@ func TestDCGMLostGPU(t *testing.T) {
 	for range 2 {
 		devices := readDCGM(t, d)
 		complete(t, devices[0], 0, gpu.Fields())
-		complete(t, devices[1], 1, []*gpu.Field{gpu.ByID(fieldXID)})
-		if devices[1].UUID != uuid(1) {
+		complete(t, devices[1], 1, []*gpu.Field{fieldOf(fieldXID)})
+		if string(devices[1].UUID) != uuid(1) {
 			t.Errorf("got the UUID %q", devices[1].UUID)
 		}
 	}
@@ -75,7 +75,7 @@ func TestDCGMUnwatchableGPU(t *testing.T) {
 	s.play(t, "gpus 5")
 	back := readDCGM(t, d)[3]
 	complete(t, back, 3, gpu.Fields())
-	if back.UUID != uuid(3) {
+	if string(back.UUID) != uuid(3) {
 		t.Errorf("got the UUID %q", back.UUID)
 	}
 	if err := d.Close(); err != nil {
@@ -136,18 +136,18 @@ func TestDCGMBlanks(t *testing.T) {
 	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636", "value 0 155 140737488355327.5")
 	devices := readDCGM(t, d)
 	for i, want := range []float64{2147483.631, 2147483.636} {
-		if got := devices[i].Values[gpu.ByID(156)]; got != want {
+		if got := devices[i].Values[fieldOf(156)]; got != want {
 			t.Errorf("GPU %d: got %v J, want %v", i, got, want)
 		}
 	}
-	if got := devices[0].Values[gpu.ByID(155)]; got != 140737488355327.5 {
+	if got := devices[0].Values[fieldOf(155)]; got != 140737488355327.5 {
 		t.Errorf("got %v W, want the number next to the blank", got)
 	}
 	// The value has another type than the field.
 	s.play(t, "value 0 203 double:50", "value 1 203 double:140737488355330")
 	devices = readDCGM(t, d)
-	if got, ok := devices[1].Values[gpu.ByID(203)]; devices[0].Values[gpu.ByID(203)] != 0.5 || ok {
-		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[gpu.ByID(203)], got)
+	if got, ok := devices[1].Values[fieldOf(203)]; devices[0].Values[fieldOf(203)] != 0.5 || ok {
+		t.Errorf("got %v and %v, want 0.5 and none", devices[0].Values[fieldOf(203)], got)
 	}
 	// A value that the answer leaves out does not keep its previous content.
 	s.play(t, "omitted 155", "omitted 203")
@@ -157,7 +157,7 @@ func TestDCGMBlanks(t *testing.T) {
 	// 0 is a valid value.
 	s.play(t, "value * 203 0", "value * 155 0")
 	for _, dev := range readDCGM(t, d) {
-		if v, ok := dev.Values[gpu.ByID(203)]; !ok || v != 0 {
+		if v, ok := dev.Values[fieldOf(203)]; !ok || v != 0 {
 			t.Errorf("got %v, %t, want 0", v, ok)
 		}
 	}
@@ -228,10 +228,10 @@ func TestDCGMUnknownFields(t *testing.T) {
 	}
 	s := newStub(t)
 	s.play(t, "unknown 155", "unanswered 203")
-	d := s.open(t, Options{Fields: []*gpu.Field{gpu.ByID(155)}})
+	d := s.open(t, Options{fields: []*gpu.Field{fieldOf(155)}})
 	closeSource(t, d)
 	failsDCGM(t, d, "the engine knows none of the fields")
-	d = s.open(t, Options{Fields: []*gpu.Field{gpu.ByID(203)}})
+	d = s.open(t, Options{fields: []*gpu.Field{fieldOf(203)}})
 	closeSource(t, d)
 	failsDCGM(t, d, "the engine answers for none of the 1 fields: dcgmEntitiesGetLatestValues: ", "(-3)")
 }
@@ -304,7 +304,7 @@ func TestDCGMInstances(t *testing.T) {
 			whole = append(whole, f)
 		}
 	}
-	complete(t, devices[0], 0, []*gpu.Field{gpu.ByID(fieldXID)})
+	complete(t, devices[0], 0, []*gpu.Field{fieldOf(fieldXID)})
 	complete(t, devices[1], 1, whole)
 	complete(t, devices[2], 12, instance)
 	complete(t, devices[3], 1, instance)
@@ -313,7 +313,7 @@ func TestDCGMInstances(t *testing.T) {
 		if got.Index != want.Index || got.Instance != want.Instance || got.Profile != want.Profile {
 			t.Errorf("device %d: got %s/%s/%s, want %s/%s/%s", i, got.Index, got.Instance, got.Profile, want.Index, want.Instance, want.Profile)
 		}
-		if i > 0 && (got.UUID != uuid(1) || got.Model != devices[1].Model) {
+		if i > 0 && (string(got.UUID) != uuid(1) || got.Model != devices[1].Model) {
 			t.Errorf("device %d: got %q, %q", i, got.UUID, got.Model)
 		}
 	}

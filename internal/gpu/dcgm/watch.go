@@ -23,7 +23,7 @@ type refusal struct {
 // field fails the whole dcgmWatchFields.
 func (s *session) watchAll() error {
 	var device, profile []*gpu.Field
-	for _, f := range s.options.Fields {
+	for _, f := range s.options.fields {
 		if profiling(f) {
 			profile = append(profile, f)
 		} else {

@@ -1,4 +1,4 @@
-// Pictures are paths in a box of one unit a slot and 100 units high, stretched to their place. The style sheet colours them.
+// Pictures are paths in a box of one unit a slot and 100 units high, stretched to their place. The style sheet colors them.
 
 const NS = 'http://www.w3.org/2000/svg'
 

@@ -66,6 +66,7 @@ export const meaning = {
   truncated: 'the answer broke off',
   bad_stream: 'not what the API promises',
   error_event: 'an error inside the stream',
+  server_abort: 'the server gave up in mid-answer',
   empty: 'a proper end without content',
   cancelled: 'cancelled as configured',
   aborted: 'cut by replayd when it stopped',

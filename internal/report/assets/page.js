@@ -133,7 +133,7 @@ function Cloud(figure, plot, c) {
   })
 }
 
-// Linear between the two neighbouring ranks, of sorted values.
+// Linear between the two neighboring ranks, of sorted values.
 function percentile(sorted, p) {
   if (!sorted.length) return NaN
   const at = p / 100 * (sorted.length - 1), i = Math.floor(at)

@@ -15,16 +15,15 @@ import (
 type Analysis struct {
 	Stats trace.Stats
 
-	Total     stats.CountSummary // input and output tokens of a row
-	Sizes     []Size             // rows by Total
+	Total     stats.Summary // input and output tokens of a row
+	Sizes     []Size        // rows by Total
 	Interval  time.Duration
 	Intervals []Interval // none without timestamps
 
 	// AIPerf's metrics, in tokens. Context: a row's blocks whose id occurs at the same position of another row, earlier
 	// or later. UniquePrompt: the row's other blocks. HitRate: the values for each row with ids; their mean is
 	// Prefix.CacheHitRate.
-	Context, UniquePrompt stats.CountSummary
-	HitRate               stats.Summary
+	Context, UniquePrompt, HitRate stats.Summary
 
 	Tree      Tree
 	LRU       LRU
@@ -34,8 +33,8 @@ type Analysis struct {
 	Seconds, Minutes Dispersion
 	Gaps             stats.Summary // between rows, seconds; percentiles to 1/128 if more than 65,536 gaps differ
 
-	Turns            stats.CountSummary // turns per session
-	TurnGaps, Delays stats.Summary      // seconds: between due times of turns; delays of the rows that have one
+	Turns            stats.Summary // turns per session
+	TurnGaps, Delays stats.Summary // seconds: between due times of turns; delays of the rows that have one
 
 	Graph Graph
 	Reuse Reuse
@@ -52,10 +51,10 @@ type Named struct {
 // AIPerf returns the distributions of AIPerf's report, in its order. Count is 0 if no row has the figure.
 func (a Analysis) AIPerf() []Named {
 	return []Named{
-		{"Input length", a.Stats.Input.Summary()},
-		{"Context length", a.Context.Summary()},
-		{"Unique prompt length", a.UniquePrompt.Summary()},
-		{"Output length", a.Stats.Output.Summary()},
+		{"Input length", a.Stats.Input},
+		{"Context length", a.Context},
+		{"Unique prompt length", a.UniquePrompt},
+		{"Output length", a.Stats.Output},
 		{"Theoretical hit rate", a.HitRate},
 	}
 }
@@ -125,7 +124,7 @@ func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error)
 		return Analysis{}, err
 	}
 	if g.prefixes.Rows == 0 {
-		g.own, g.context.N = g.input, g.input.N // every row's context is 0
+		g.own = g.input
 	} else if err := f.Each(ctx, g.addContext); err != nil {
 		return Analysis{}, err
 	}

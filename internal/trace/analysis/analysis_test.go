@@ -53,6 +53,9 @@ func summarize[T int | float64](values []T) stats.Summary {
 	for _, v := range sorted {
 		s.Mean += float64(v)
 	}
+	if _, whole := any(sorted).([]int); whole {
+		s.Sum = int64(s.Mean)
+	}
 	s.Mean /= float64(len(sorted))
 	for _, v := range sorted {
 		s.StdDev += (float64(v) - s.Mean) * (float64(v) - s.Mean)
@@ -162,7 +165,7 @@ func TestSessionsOfAnAnalysis(t *testing.T) {
 		name      string
 		got, want stats.Summary
 	}{
-		{"turns", a.Turns.Summary(), summarize([]int{3, 2})},
+		{"turns", a.Turns, summarize([]int{3, 2})},
 		{"due to due", a.TurnGaps, summarize([]float64{4, 8})},
 		{"delays", a.Delays, summarize([]float64{2.5})},
 	} {

@@ -38,16 +38,17 @@ type analyst struct {
 
 func newAnalyst(s *trace.Stats) *analyst {
 	g := &analyst{
-		stats: s, width: interval, prefixes: prefix.New(s.BlockTokens), recency: newRecency(), recurring: newRecurring(),
-		fronts: map[float64]int64{}, sessions: sessions{open: map[string]session{}},
-		seconds: dispersion{window: time.Second}, minute: dispersion{window: time.Minute},
+		stats: s, width: interval, prefixes: prefix.New(s.BlockTokens), recency: newRecency(),
+		recurring: &recurring{more: map[rowPlace]bool{}}, fronts: map[float64]int64{},
+		sessions: sessions{open: map[string]session{}},
+		seconds:  dispersion{window: time.Second}, minute: dispersion{window: time.Minute},
 		curveHits: make([]int64, len(s.Curve.Requests)),
 	}
 	if s.Edges > 0 {
-		g.graph = newGraph()
+		g.graph = &graph{deep: map[string]int32{}, agents: map[string]map[string]stay{}}
 	}
 	if s.Sessions > 0 {
-		g.reuse = newReuse()
+		g.reuse = &reuse{sessions: map[string]uint32{}, more: map[holder]struct{}{}}
 	}
 	if !s.HasTimestamps {
 		return g
@@ -156,6 +157,8 @@ func (g *analyst) analysis() Analysis {
 	}
 	if g.prefixes.Rows > 0 {
 		a.Tree = g.tree()
+	} else {
+		a.Context.Count = a.UniquePrompt.Count // every row's context is 0
 	}
 	return a
 }

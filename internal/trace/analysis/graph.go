@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,13 +11,13 @@ import (
 
 // Graph is how the rows of sessions wait for each other. All figures are 0 if no row names its parents.
 type Graph struct {
-	Parents  int                // named by all rows
-	Joins    int                // rows that wait for more than one
-	Forks    int                // rows that more than one waits for
-	Waits    stats.Summary      // seconds after the end of a parent
-	Depth    stats.CountSummary // by session: most rows that wait for each other in a chain
-	Agents   stats.CountSummary // by session: sub-agents
-	Parallel int                // most sub-agents of a session at once, each from its first row to its last, if a request takes no time
+	Parents  int           // named by all rows
+	Joins    int           // rows that wait for more than one
+	Forks    int           // rows that more than one waits for
+	Waits    stats.Summary // seconds after the end of a parent
+	Depth    stats.Summary // by session: most rows that wait for each other in a chain
+	Agents   stats.Summary // by session: sub-agents
+	Parallel int           // most sub-agents of a session at once, from first row to last, if a request takes no time
 }
 
 // graph collects the figures of a Graph. It keeps 8 bytes a row and 16 a sub-agent.
@@ -33,8 +34,6 @@ type graphRow struct{ depth, children int32 }
 
 // A stay is the time from the first row of a sub-agent to its last.
 type stay struct{ from, to time.Duration }
-
-func newGraph() *graph { return &graph{deep: map[string]int32{}, agents: map[string]map[string]stay{}} }
 
 func (g *graph) add(r *trace.Record) {
 	if n := r.Number + 1 - len(g.rows); n > 0 {
@@ -100,10 +99,7 @@ func parallel(of map[string]stay) int {
 		changes = append(changes, change{s.from, 1}, change{s.to, -1})
 	}
 	slices.SortFunc(changes, func(a, b change) int {
-		if a.at != b.at {
-			return int(min(max(a.at-b.at, -1), 1))
-		}
-		return b.step - a.step // first those that begin
+		return cmp.Or(cmp.Compare(a.at, b.at), b.step-a.step) // first those that begin
 	})
 	most, now := 0, 0
 	for _, c := range changes {

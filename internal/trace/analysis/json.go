@@ -5,6 +5,7 @@ import (
 	"io"
 	"time"
 
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -18,134 +19,162 @@ func (a Analysis) WriteJSON(w io.Writer) error {
 	return e.Encode(a.document())
 }
 
-type document struct {
-	Requests   int     `json:"total_requests"`
-	Unique     int     `json:"unique_prefixes"`
-	Groups     int     `json:"num_prefix_groups"`
-	HitRate    float64 `json:"cache_hit_rate"`
-	MinISL     int     `json:"min_isl"`
-	MaxISL     int     `json:"max_isl"`
-	AvgISL     float64 `json:"avg_isl"`
-	MinOSL     int     `json:"min_osl"`
-	MaxOSL     int     `json:"max_osl"`
-	AvgOSL     float64 `json:"avg_osl"`
-	ReuseRatio float64 `json:"prefix_reuse_ratio"`
-
-	ISL          *metric `json:"isl_stats"`
-	OSL          *metric `json:"osl_stats"`
-	Context      *metric `json:"context_length_stats"`
-	UniquePrompt *metric `json:"unique_prompt_length_stats"`
-	HitRates     *metric `json:"hit_rate_stats"`
-
-	Trace      documentTrace      `json:"trace"`
-	Timestamps *documentTimes     `json:"timestamps"`
-	Lengths    map[string]*length `json:"lengths"` // input, output, total
-	Sizes      []documentSize     `json:"size_ranges"`
-	Intervals  []documentInterval `json:"windows"`
-	Prefix     *documentPrefix    `json:"prefix"`
-	LRU        []documentCache    `json:"lru"`
-	Sessions   *documentSessions  `json:"sessions"`
-	Shards     []documentShard    `json:"shards"`
-}
-
-// A metric is AIPerf's MetricStats.
-type metric struct {
-	Mean   float64 `json:"mean"`
-	StdDev float64 `json:"std_dev"`
-	Min    float64 `json:"min"`
-	P25    float64 `json:"p25"`
-	Median float64 `json:"median"`
-	P75    float64 `json:"p75"`
-	Max    float64 `json:"max"`
-}
-
-func newMetric(s stats.Summary) *metric {
-	if s.Count == 0 {
-		return nil
-	}
-	return &metric{s.Mean, s.StdDev, s.Min, s.P25, s.P50, s.P75, s.Max}
-}
-
-func (a Analysis) document() document {
+func (a Analysis) document() number.Object {
 	s, p := a.Stats, a.Stats.Prefix
-	d := document{
-		Requests: s.Requests, Unique: p.Unique, Groups: p.SharedRoots, HitRate: p.CacheHitRate, ReuseRatio: p.ReuseRatio,
-		MinISL: s.Input.Min, MaxISL: s.Input.Max, AvgISL: s.Input.Mean, MinOSL: s.Output.Min, MaxOSL: s.Output.Max, AvgOSL: s.Output.Mean,
-		ISL: newMetric(s.Input.Summary()), OSL: newMetric(s.Output.Summary()), Context: newMetric(a.Context.Summary()),
-		UniquePrompt: newMetric(a.UniquePrompt.Summary()), HitRates: newMetric(a.HitRate),
-		Trace: documentTrace{
-			s.Path, s.Format, s.SHA256, s.Bytes, s.BlockTokens, s.Prompts.Synthesized, s.RowsWithIDs, s.Prompts.Text,
-			s.Prompts.Messages, s.Prompts.Payload, append([]string{}, s.Warnings...),
-		},
-		Timestamps: a.documentTimes(),
-		Lengths: map[string]*length{
-			"input":  newLength(s.Input.Summary(), &s.Input.Sum),
-			"output": newLength(s.Output.Summary(), &s.Output.Sum),
-			"total":  newLength(a.Total.Summary(), &a.Total.Sum),
-		},
+	var times, prefixes, sessions any
+	if s.HasTimestamps {
+		times = a.times()
 	}
+	if s.RowsWithIDs > 0 {
+		prefixes = a.prefixes()
+	}
+	if s.Sessions > 0 {
+		sessions = a.turns()
+	}
+	var sizes, windows, caches, shards []number.Object
 	for _, z := range a.Sizes {
-		size := documentSize{z.From, &z.Below, z.Rows, z.Share}
+		below := &z.Below
 		if z.Below == 0 {
-			size.Below = nil
+			below = nil
 		}
-		d.Sizes = append(d.Sizes, size)
+		sizes = append(sizes, number.Object{
+			"from_tokens", z.From, "below_tokens", below, "requests", z.Rows, "share", z.Share,
+		})
 	}
 	for _, v := range a.Intervals {
-		d.Intervals = append(d.Intervals, documentInterval{
-			v.From.Seconds(), v.To.Seconds(), v.Requests, v.PerMinute(), v.InputTokens, v.OutputTokens, v.CacheTokens,
-			ratio(v.CacheTokens, v.InputTokens),
+		windows = append(windows, number.Object{
+			"from_seconds", v.From.Seconds(), "to_seconds", v.To.Seconds(),
+			"requests", v.Requests, "requests_per_minute", v.PerMinute(),
+			"input_tokens", v.InputTokens, "output_tokens", v.OutputTokens,
+			"ideal_hit_tokens", v.CacheTokens, "ideal_hit_token_ratio", ratio(v.CacheTokens, v.InputTokens),
 		})
 	}
 	if s.RowsWithIDs > 0 {
-		d.Prefix = &documentPrefix{
-			p.Blocks, s.SurplusRows, p.IDs, p.Moved, p.Resized, p.HitBlocks, p.HitBlockRatio, p.HitTokens, p.HitTokenRatio,
-			p.Unique, a.Tree.Reused, a.Tree.Roots, p.SharedRoots, a.Tree.Leaves, a.Tree.MaxDepth, a.Tree.MeanDepth,
-		}
 		for _, c := range a.Caches {
-			d.LRU = append(d.LRU, documentCache{
-				c.Blocks, int64(c.Blocks) * int64(s.BlockTokens), c.HitBlocks, c.HitTokens, ratio(c.HitBlocks, p.Blocks), ratio(c.HitTokens, s.Input.Sum),
+			caches = append(caches, number.Object{
+				"cache_blocks", c.Blocks, "cache_tokens", int64(c.Blocks) * int64(s.BlockTokens),
+				"hit_blocks", c.HitBlocks, "hit_tokens", c.HitTokens,
+				"hit_block_ratio", ratio(c.HitBlocks, p.Blocks), "hit_token_ratio", ratio(c.HitTokens, s.Input.Sum),
 			})
 		}
 	}
-	if s.Sessions > 0 {
-		d.Sessions = &documentSessions{
-			s.Sessions, newLength(a.Turns.Summary(), &a.Turns.Sum), newLength(a.TurnGaps, nil), newLength(a.Delays, nil), nil, nil,
-		}
-		if u := a.Reuse; s.RowsWithIDs > 0 {
-			d.Sessions.Reuse = &documentReuse{
-				u.WithinBlocks, u.WithinTokens, ratio(u.WithinTokens, s.Input.Sum), u.AcrossBlocks, u.AcrossTokens, ratio(u.AcrossTokens, s.Input.Sum),
-			}
-		}
-		if g := a.Graph; g.Parents > 0 {
-			d.Sessions.Graph = &documentGraph{
-				g.Parents, g.Joins, g.Forks, newLength(g.Waits, nil), newLength(g.Depth.Summary(), nil), newLength(g.Agents.Summary(), &g.Agents.Sum), g.Parallel,
-			}
-		}
-	}
 	for _, b := range s.Balance {
-		d.Shards = append(d.Shards, documentShard(b))
+		shards = append(shards, number.Object{"shards", b.Shards, "largest_over_mean", b.Largest})
 	}
-	return d
+	return number.Object{
+		"total_requests", s.Requests, "unique_prefixes", p.Unique, "num_prefix_groups", p.SharedRoots,
+		"cache_hit_rate", p.CacheHitRate,
+		"min_isl", s.Input.Min, "max_isl", s.Input.Max, "avg_isl", s.Input.Mean,
+		"min_osl", s.Output.Min, "max_osl", s.Output.Max, "avg_osl", s.Output.Mean,
+		"prefix_reuse_ratio", p.ReuseRatio,
+		"isl_stats", metric(s.Input), "osl_stats", metric(s.Output),
+		"context_length_stats", metric(a.Context),
+		"unique_prompt_length_stats", metric(a.UniquePrompt), "hit_rate_stats", metric(a.HitRate),
+
+		"trace",
+		number.Object{
+			"path", s.Path, "format", s.Format, "sha256", s.SHA256, "bytes", s.Bytes, "block_tokens", s.BlockTokens,
+			"prompts_by_length", s.Prompts.Synthesized, "prompts_with_ids", s.RowsWithIDs,
+			"prompts_text", s.Prompts.Text, "prompts_messages", s.Prompts.Messages,
+			"prompts_payload", s.Prompts.Payload,
+			"warnings", append([]string{}, s.Warnings...),
+		},
+		"timestamps", times,
+		"lengths",
+		number.Object{"input", count(s.Input), "output", count(s.Output), "total", count(a.Total)},
+		"size_ranges", sizes, "windows", windows, "prefix", prefixes, "lru", caches, "sessions", sessions,
+		"shards", shards,
+	}
 }
 
-func (a Analysis) documentTimes() *documentTimes {
+// The objects below hold the figures that AIPerf's analysis does not have. Times are in seconds; ratios are not
+// percentages.
+
+func (a Analysis) times() number.Object {
 	s := a.Stats
-	if !s.HasTimestamps {
-		return nil
-	}
-	t := &documentTimes{
-		Sorted: s.Sorted, First: s.First.Seconds(), Last: s.Span.Seconds(), Duration: (s.Span - s.First).Seconds(), Distinct: s.Instants,
-		AtOne: s.Burst, Tick: s.Tick.Seconds(), PerSecond: s.Rate, PerMinute: s.Rate * time.Minute.Seconds(), GapCV: s.GapCV,
-		Gaps: newLength(a.Gaps, nil),
-	}
+	var windows []number.Object
 	for _, v := range []Dispersion{a.Seconds, a.Minutes} {
 		if v.Windows > 0 {
-			t.Dispersion = append(t.Dispersion, documentDisperse{v.Window.Seconds(), v.Windows, v.Mean, v.Peak, v.Index, v.PeakToMean})
+			windows = append(windows, number.Object{
+				"window_seconds", v.Window.Seconds(), "whole_windows", v.Windows, "mean_requests", v.Mean,
+				"peak_requests", v.Peak, "index_of_dispersion", v.Index, "peak_to_mean", v.PeakToMean,
+			})
 		}
 	}
-	return t
+	return number.Object{
+		"sorted", s.Sorted, "first_seconds", s.First.Seconds(), "last_seconds", s.Span.Seconds(),
+		"duration_seconds", (s.Span - s.First).Seconds(), "distinct", s.Instants, "most_at_one", s.Burst,
+		"tick_seconds", s.Tick.Seconds(),
+		"requests_per_second", s.Rate, "requests_per_minute", s.Rate * time.Minute.Seconds(),
+		"gap_seconds", length(a.Gaps), "gap_cv", s.GapCV, "dispersion", windows,
+	}
 }
+
+func (a Analysis) prefixes() number.Object {
+	s, p := a.Stats, a.Stats.Prefix
+	return number.Object{
+		"blocks", p.Blocks, "rows_with_surplus_ids", s.SurplusRows, "distinct_ids", p.IDs,
+		"ids_behind_several_prefixes", p.Moved, "ids_with_several_lengths", p.Resized,
+		"ideal_hit_blocks", p.HitBlocks, "ideal_hit_block_ratio", p.HitBlockRatio,
+		"ideal_hit_tokens", p.HitTokens, "ideal_hit_token_ratio", p.HitTokenRatio, "unique_prefixes", p.Unique,
+		"prefixes_used_more_than_once", a.Tree.Reused,
+		"roots", a.Tree.Roots, "roots_used_more_than_once", p.SharedRoots,
+		"leaves", a.Tree.Leaves, "max_depth_blocks", a.Tree.MaxDepth, "mean_depth_blocks", a.Tree.MeanDepth,
+	}
+}
+
+func (a Analysis) turns() number.Object {
+	input := a.Stats.Input.Sum
+	o := number.Object{
+		"count", a.Stats.Sessions, "turns", count(a.Turns),
+		"turn_gap_seconds", length(a.TurnGaps), "turn_delay_seconds", length(a.Delays),
+	}
+	if u := a.Reuse; a.Stats.RowsWithIDs > 0 { // the hits of a cache of all prefixes by who had the blocks before
+		o.Add("reuse", number.Object{
+			"within_blocks", u.WithinBlocks, "within_tokens", u.WithinTokens,
+			"within_token_ratio", ratio(u.WithinTokens, input),
+			"across_blocks", u.AcrossBlocks, "across_tokens", u.AcrossTokens,
+			"across_token_ratio", ratio(u.AcrossTokens, input),
+		})
+	}
+	if g := a.Graph; g.Parents > 0 {
+		o.Add("graph", number.Object{
+			"parents", g.Parents, "joins", g.Joins, "forks", g.Forks,
+			"wait_seconds", length(g.Waits), "depth", length(g.Depth), "sub_agents", count(g.Agents),
+			"most_parallel_sub_agents", g.Parallel,
+		})
+	}
+	return o
+}
+
+// metric returns AIPerf's MetricStats; nil if there are no values.
+func metric(s stats.Summary) any {
+	if s.Count == 0 {
+		return nil
+	}
+	return number.Object{
+		"mean", s.Mean, "std_dev", s.StdDev, "min", s.Min, "p25", s.P25, "median", s.P50, "p75", s.P75, "max", s.Max,
+	}
+}
+
+// length returns a distribution with replayd's percentiles; nil if there are no values. sum is a member of it, or there
+// is none.
+func length(s stats.Summary, sum ...int64) any {
+	if s.Count == 0 {
+		return nil
+	}
+	o := number.Object{"count", s.Count}
+	for _, v := range sum {
+		o.Add("sum", v)
+	}
+	return append(o, number.Object{
+		"mean", s.Mean, "std_dev", s.StdDev, "min", s.Min, "p25", s.P25, "p50", s.P50, "p75", s.P75, "p90", s.P90,
+		"p99", s.P99, "max", s.Max,
+	}...)
+}
+
+// count is length for counts, which have a sum.
+func count(s stats.Summary) any { return length(s, s.Sum) }
 
 // ratio returns part / whole, or 0 if whole is 0.
 func ratio(part, whole int64) float64 {

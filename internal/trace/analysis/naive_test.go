@@ -99,9 +99,9 @@ func checkNaively(t *testing.T, f *trace.File) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	check("total", a.Total.Summary(), summarize(total))
-	check("context", a.Context.Summary(), summarize(context))
-	check("unique prompt", a.UniquePrompt.Summary(), summarize(own))
+	check("total", a.Total, summarize(total))
+	check("context", a.Context, summarize(context))
+	check("unique prompt", a.UniquePrompt, summarize(own))
 	check("hit rates", a.HitRate, summarize(fronts))
 	check("gaps", a.Gaps, summarize(gaps))
 	for i, z := range a.Sizes {

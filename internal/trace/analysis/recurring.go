@@ -17,8 +17,6 @@ type placed struct {
 // A rowPlace is a position in a row, from 1, and the number of the id there.
 type rowPlace struct{ at, number uint32 }
 
-func newRecurring() *recurring { return &recurring{more: map[rowPlace]bool{}} }
-
 // add adds the blocks of a row.
 func (r *recurring) add(row []prefix.Step) {
 	for i, s := range row {

@@ -21,8 +21,6 @@ type reuse struct {
 // A holder is a session that has had a prefix.
 type holder struct{ node, session uint32 }
 
-func newReuse() *reuse { return &reuse{sessions: map[string]uint32{}, more: map[holder]struct{}{}} }
-
 // add adds a row with its steps in the tree of all prefixes. nodes is how many prefixes the tree has.
 func (u *reuse) add(session string, row []prefix.Step, nodes int) {
 	for len(u.first) < nodes {

@@ -1,19 +1,19 @@
 package analysis
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"time"
 
 	"replayd/internal/number"
 	"replayd/internal/stats"
+	"replayd/internal/terminal"
 )
 
 // WriteTable writes the analysis as tables for people: AIPerf's figures, the dataset as AIPerf's documents show it,
 // then lengths, prefixes, caches, bursts and sessions. A table that is wider than width leaves columns out; 0: no limit.
 func (a Analysis) WriteTable(w io.Writer, width int) error {
-	t := tables{bufio.NewWriter(w), width}
+	t := tables{&terminal.Table{Columns: width}}
 	t.line("Trace analysis: %s", a.Stats.Path)
 	a.writeAIPerf(t)
 	a.writeDataset(t)
@@ -27,7 +27,8 @@ func (a Analysis) WriteTable(w io.Writer, width int) error {
 		}
 		t.line("warning: %s", warning)
 	}
-	return t.Flush()
+	_, err := io.WriteString(w, t.String())
+	return err
 }
 
 func (a Analysis) writeAIPerf(t tables) {
@@ -66,11 +67,11 @@ func (a Analysis) writeDataset(t tables) {
 		return
 	}
 	t.heading("Tokens of a request (input + output)")
-	d := a.Total
-	t.grid([]string{"", "mean", "p25", "median", "p75", "p90", "p99", "max"}, []string{
-		"tokens", number.Grouped(d.Mean, 0), number.Grouped(d.P25, 0), number.Grouped(d.P50, 0), number.Grouped(d.P75, 0), number.Grouped(d.P90, 0), number.Grouped(d.P99, 0),
-		number.Whole(d.Max),
-	})
+	d, cells := a.Total, []string{"tokens"}
+	for _, v := range []float64{d.Mean, d.P25, d.P50, d.P75, d.P90, d.P99, d.Max} {
+		cells = append(cells, number.Whole(v))
+	}
+	t.grid([]string{"", "mean", "p25", "median", "p75", "p90", "p99", "max"}, cells)
 	t.heading("Requests by tokens")
 	rows = [][]string{{"tokens", "requests", "share", ""}}
 	for _, z := range a.Sizes {
@@ -119,9 +120,9 @@ func (a Analysis) writeLengths(t tables) {
 	rows := [][]string{{"", "mean", "std dev", "min", "p25", "p50", "p75", "p90", "p99", "max", "sum", "requests"}}
 	for _, m := range []struct {
 		name string
-		of   stats.CountSummary
+		of   stats.Summary
 	}{{"input", a.Stats.Input}, {"output", a.Stats.Output}} {
-		s, row := m.of.Summary(), []string{m.name}
+		s, row := m.of, []string{m.name}
 		for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.P50, s.P75, s.P90, s.P99, s.Max} {
 			row = append(row, known(v, 1, s.Count))
 		}

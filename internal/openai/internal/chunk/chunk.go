@@ -12,47 +12,60 @@ const (
 	Whole                // not streamed: each choice has a message
 )
 
-// A Chunk holds the relevant fields of one data event, or of an answer that is not streamed.
+// A Chunk holds the relevant fields of one data event, or of an answer that is not streamed. Meanings has the
+// meaning of each part.
 type Chunk struct {
 	Form Form // set by the caller, like Keep; Read does not change them
 	Keep bool // keep the texts; see Texts
 
-	Content bool   // has text, reasoning, tool-call arguments or token ids: tokens for the client
-	Answer  bool   // has text or tool-call arguments
+	Content bool   // has text, reasoning, a tool call or token ids: tokens for the client
+	Answer  bool   // has text or a tool call
 	Thought bool   // has reasoning
 	Bare    bool   // has no choice, like a usage chunk
-	Finish  []byte // finish_reason of the last choice, possibly cut; empty if it is missing, null or ""
+	Finish  []byte // finish_reason of the last choice, or of one that means an abort; possibly cut; empty: none
 	Usage   Counts
 	Timings Counts // llama.cpp's own counts
 	Failed  bool   // the server reports an error
 	Message string // error text, at most MaxMessage bytes
+	Unread  []byte // the first part without a meaning, with its name; nil: all was understood
 	Short   bool   // not a JSON object, but the beginning of one
 
-	said    said  // the texts, if Keep is set and there is one choice
-	several value // the choices, if Keep is set and there are several
+	kept    choice // its texts are kept, if Keep is set and there is one choice
+	several value  // the choices, if Keep is set and there are several
+	fault   value  // of a choice
+	inner   value  // usage of a choice
 }
-
-// said holds the texts of a choice, by kind.
-type said struct{ content, reasoning, calls value }
 
 // Read parses a chunk in one pass. It keeps sub-slices of data, and allocates only for an error's text. It returns false if
 // data is not a JSON object, is nested deeper than deepest, or if stop returned true. Read calls stop from time to time; it
 // may be nil. If a key occurs twice, the last value counts, as in encoding/json.
-// time and ends it when it is true; nil: never. Of a key that comes twice the last value counts, as in encoding/json.
 func (c *Chunk) Read(data []byte, stop func() bool) bool {
-	*c = Chunk{Form: c.Form, Keep: c.Keep, Bare: true}
+	c.reset()
 	w := scanner{b: data, stop: stop}
-	var fault value
+	known, odd := false, false // it has a member that chunks have; one that errors have
 	ok := w.peek() == '{' && w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "choices":
+			if known { // they may have come before
+				c.resetChoices()
+			}
+			known = true
 			return w.choices(c)
 		case "usage":
+			known = true
 			return w.usage(&c.Usage)
 		case "timings":
+			known = true
 			return w.timings(&c.Timings)
-		case "error":
-			fault, ok = w.value()
+		case "object":
+			var v value
+			v, ok = w.value()
+			odd = odd || len(v) > 1 && (v[1] == 'e' || v[1] == '\\') // error, and none of the usual ones
+			return ok
+		case "error", "type", "error_code", "message", "detail", "errors", "error_msg", "msg", "text":
+			var v value
+			v, ok = w.value()
+			odd = odd || len(v) > 0 && v[0] != 'n'
 			return ok
 		}
 		return w.skip()
@@ -64,155 +77,97 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 	if w.space(); w.i < len(data) {
 		return false
 	}
-	if len(fault) > 0 {
-		c.Message, c.Failed = fault.fault()
+	if len(c.inner) > 0 && !c.Usage.Set {
+		(&scanner{b: c.inner}).usage(&c.Usage)
+	}
+	if odd || len(c.fault) > 0 {
+		c.Failed, c.Message = envelopeOf(data).failed(c, data)
+	}
+	if !c.Failed && !known {
+		c.Unread = data
 	}
 	return true
 }
 
+// aborts reports whether a finish reason means that the server gave up.
+func aborts(finish []byte) bool {
+	_, aborts := EndOf(finish)
+	return aborts
+}
+
+// reset empties the fields that Read sets. kept is large, and empty already unless texts are kept.
+func (c *Chunk) reset() {
+	c.resetChoices()
+	c.Usage, c.Timings, c.Failed, c.Message, c.Short = Counts{}, Counts{}, false, "", false
+}
+
+func (c *Chunk) resetChoices() {
+	c.Content, c.Answer, c.Thought, c.Bare = false, false, false, true
+	c.Finish, c.Unread, c.several, c.fault, c.inner = nil, nil, nil, nil, nil
+	if c.Keep {
+		c.kept = choice{}
+	}
+}
+
 func (w *scanner) choices(c *Chunk) bool {
-	c.Content, c.Answer, c.Thought = false, false, false
-	c.said, c.several, c.Finish, c.Bare = said{}, nil, nil, true
 	w.space()
 	start, several := w.i, false
 	ok := w.array(func() bool {
 		var ch choice
-		ok := w.choice(&ch, c.Form)
-		c.Answer, c.Thought = c.Answer || ch.answers(), c.Thought || ch.part.reasons()
+		if !w.choice(&ch, c.Form) {
+			return false // its values may be broken
+		}
+		text, thought := ch.part.text.content()
+		c.Answer = c.Answer || text || ch.own.some() || ch.part.answers()
+		c.Thought = c.Thought || thought || ch.part.reasons()
 		c.Content = c.Answer || c.Thought || c.Content || ch.ids.some() || ch.part.ids.some()
-		if len(ch.finish) > 0 {
+		if len(ch.rare) > 0 {
+			c.rare(&ch)
+		}
+		if len(ch.finish) > 0 && !aborts(c.Finish) {
 			c.Finish = ch.finish
 		}
+		if c.Unread == nil {
+			c.Unread = ch.other
+		}
+		if c.Unread == nil {
+			c.Unread = ch.part.other
+		}
 		if c.Keep {
-			c.said = ch.said()
+			c.kept = ch
 		}
 		several, c.Bare = !c.Bare, false
-		return ok
+		return true
 	})
 	if c.Keep && several {
-		c.said, c.several = said{}, w.b[start:w.i]
+		c.kept, c.several = choice{}, w.b[start:w.i]
 	}
 	return ok
 }
 
-// A choice holds the relevant fields of one choice of an answer.
-type choice struct {
-	own, ids value // text and token ids of a completion
-	part     part  // its delta or message
-	finish   []byte
-}
-
-// answers reports whether the choice has text or tool-call arguments.
-func (ch *choice) answers() bool { return ch.own.some() || ch.part.text.some() || ch.part.called }
-
-// said returns the texts of a choice. Some versions of vLLM send one reasoning text under both names.
-func (ch *choice) said() said {
-	s := said{content: ch.part.text, reasoning: ch.part.thought, calls: ch.part.calls}
-	if !s.content.says() {
-		s.content = ch.own
-	}
-	if !s.reasoning.says() {
-		s.reasoning = ch.part.reasoning
-	}
-	return s
-}
-
-// choice parses a choice of an answer of the given form.
-func (w *scanner) choice(ch *choice, f Form) bool {
-	return w.object(func(key []byte) (ok bool) {
-		switch string(key) {
-		case "text":
-			ch.own, ok = w.value()
-		case "token_ids":
-			ch.ids, ok = w.value()
-		case "delta":
-			if f != Streamed {
-				return w.skip()
-			}
-			ok = w.part(&ch.part)
-		case "message":
-			if f != Whole {
-				return w.skip()
-			}
-			ok = w.part(&ch.part)
-		case "finish_reason":
-			ch.finish, ok = w.word()
-		default:
-			ok = w.skip()
+// rare takes the members of a choice that few servers send: an error, a usage, and the finish reason of the engine behind a
+// gateway. That counts if it means an abort, which LiteLLM calls stop.
+func (c *Chunk) rare(ch *choice) {
+	native := func(_ string, v value) {
+		if reason, _ := (&scanner{b: v}).word(); aborts(reason) {
+			ch.finish = reason
 		}
-		return ok
-	})
-}
-
-// A part holds the relevant fields of a delta or a message.
-type part struct {
-	text, thought, reasoning, ids, calls value
-	called                               bool // a tool call has arguments
-}
-
-func (p *part) reasons() bool { return p.thought.some() || p.reasoning.some() }
-
-func (w *scanner) part(p *part) bool {
-	*p = part{}
-	return w.object(func(key []byte) (ok bool) {
-		switch string(key) {
-		case "content":
-			p.text, ok = w.value()
-		case "reasoning_content":
-			p.thought, ok = w.value()
-		case "reasoning":
-			p.reasoning, ok = w.value()
-		case "token_ids":
-			p.ids, ok = w.value()
-		case "tool_calls":
-			w.space()
-			start := w.i
-			p.called = false
-			ok = w.eachCall(func(arguments value) { p.called = p.called || arguments.some() })
-			p.calls = w.b[start:w.i]
-		default:
-			ok = w.skip()
-		}
-		return ok
-	})
-}
-
-// eachCall calls each with the arguments of every tool call.
-func (w *scanner) eachCall(each func(arguments value)) bool {
-	return w.array(func() bool {
-		var own value
-		ok := w.object(func(key []byte) bool {
-			if string(key) != "function" {
-				return w.skip()
+	}
+	ch.rare.members(func(key string, v value) {
+		switch key {
+		case "error":
+			if c.fault == nil && !v.empty() {
+				c.fault = v
 			}
-			own = nil
-			return w.object(func(key []byte) (ok bool) {
-				if string(key) != "arguments" {
-					return w.skip()
-				}
-				own, ok = w.value()
-				return ok
-			})
-		})
-		each(own)
-		return ok
-	})
-}
-
-// wordBytes bounds a finish reason with escapes.
-const wordBytes = 64
-
-// word parses a string. Of a string with escapes it may return only the beginning. Other values are skipped.
-func (w *scanner) word() (word []byte, ok bool) {
-	if w.peek() != '"' {
-		return nil, w.skip()
-	}
-	raw, plain, ok := w.quoted()
-	for _, c := range raw {
-		plain = plain && c < 0x80
-	}
-	if !plain {
-		raw, _ = appendUnquoted(nil, raw, wordBytes)
-	}
-	return raw, ok
+		case "usage":
+			var u Counts
+			if (&scanner{b: v}).usage(&u); c.inner == nil && u.Set {
+				c.inner = v
+			}
+		case "provider_specific_fields":
+			v.members(native, "native_finish_reason")
+		default:
+			native(key, v)
+		}
+	}, "error", "usage", "provider_specific_fields", "native_finish_reason")
 }

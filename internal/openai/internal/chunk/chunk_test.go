@@ -10,6 +10,9 @@ import (
 func TestChunk(t *testing.T) {
 	answer, reasoning, ids := Chunk{Content: true, Answer: true}, Chunk{Content: true, Thought: true}, Chunk{Content: true}
 	nothing := Chunk{}
+	unread := func(in string) Chunk { return Chunk{Bare: true, Unread: []byte(in)} }
+	prompt := Chunk{Bare: true, Usage: Counts{Prompt: 5, HasPrompt: true, Set: true}} // no output tokens
+	both := Counts{Prompt: 5, Output: 6, HasPrompt: true, HasOutput: true, Set: true}
 	for in, want := range map[string]Chunk{
 		`{"choices":[{"delta":{"content":"a"}}]}`:                                                      answer,
 		`{"choices":[{"delta":{"content":"a \"quote\" \u00e9"}}]}`:                                     answer,
@@ -17,7 +20,9 @@ func TestChunk(t *testing.T) {
 		`{"choices":[{"delta":{"reasoning":"a"}}]}`:                                                    reasoning,
 		`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`:                                      {Content: true, Answer: true, Thought: true},
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"{"}}]}}]}`:                      answer,
-		`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":""}},{"id":"x"}]}}]}`: nothing,
+		`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":""}},{"id":"x"}]}}]}`: answer,
+		`{"choices":[{"delta":{"thinking_blocks":[{"text":"a"}]}}]}`:                                   nothing,
+		`{"choices":[{"delta":{"reasoning_details":[{"thinking":"a"}]}}]}`:                             nothing,
 		`{"choices":[{"delta":{"token_ids":[1]}}]}`:                                                    ids,
 		`{"choices":[{"text":"a"}]}`:                                                                   answer,
 		`{"choices":[{"text":"","token_ids":[5,6]}]}`:                                                  ids,
@@ -36,28 +41,43 @@ func TestChunk(t *testing.T) {
 		`{"choices":[{"finish_reason":"caf\u00e9"}]}`:                                                  {Finish: []byte("café")},
 		`{"choices":[]}`: {Bare: true},
 		`{"choices":null,"prompt_progress":{"total":100}}`: {Bare: true},
-		`{}`:                                    {Bare: true},
+		`{}`:                                    unread(`{}`),
 		` {"choices" : [ { "text" : "a" } ] } `: answer,
 		`{"usage":null,"error":null}`:           {Bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
-		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Set: true}},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Cached: 4, Reasoning: 3, CacheTold: true, Set: true}},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`:                                                                  {Bare: true, Usage: Counts{Prompt: 5, Output: 6, Reasoning: 2, Set: true}},
-		`{"usage":{"prompt_tokens":5}}`:                            {Bare: true}, // no output tokens
-		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     {Bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":6.5}}`:    {Bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":1e300}}`:  {Bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":1e9999}}`: {Bare: true},
-		`{"usage":{"prompt_tokens":5,"completion_tokens":"6"}}`:    {Bare: true},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6}}`:     {Bare: true, Usage: both},
+		`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0}}`: {Bare: true, Usage: both},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":{"cached_tokens":4,` +
+			`"audio_tokens":null},"completion_tokens_details":{"reasoning_tokens":3}}}`: {
+			Bare: true,
+			Usage: Counts{
+				Prompt: 5, Output: 6, Cached: 4, Reasoning: 3,
+				HasPrompt: true, HasOutput: true, CacheReported: true, Set: true,
+			},
+		},
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6,"prompt_tokens_details":null,"reasoning_tokens":2}}`: {
+			Bare:  true,
+			Usage: Counts{Prompt: 5, Output: 6, Reasoning: 2, HasPrompt: true, HasOutput: true, Set: true},
+		},
+		`{"usage":{"prompt_tokens":5}}`:                            prompt,
+		`{"usage":{"prompt_tokens":5,"completion_tokens":-6}}`:     prompt,
+		`{"usage":{"prompt_tokens":5,"completion_tokens":6.5}}`:    prompt,
+		`{"usage":{"prompt_tokens":5,"completion_tokens":1e300}}`:  prompt,
+		`{"usage":{"prompt_tokens":5,"completion_tokens":1e9999}}`: prompt,
+		`{"usage":{"prompt_tokens":5,"completion_tokens":"6"}}`:    prompt,
 		`{"usage":"none"}`: {Bare: true},
-		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {Bare: true, Timings: Counts{Prompt: 237, Output: 35, Cached: 236, CacheTold: true, Set: true}},
-		`{"timings":{"prompt_n":1.0}}`:              {Bare: true},
+		`{"timings":{"cache_n":236,"prompt_n":1,"prompt_ms":30.958,"predicted_n":35}}`: {
+			Bare: true,
+			Timings: Counts{
+				Prompt: 237, Output: 35, Cached: 236, HasPrompt: true, HasOutput: true, CacheReported: true, Set: true,
+			},
+		},
+		`{"timings":{"prompt_n":1.0}}`:              {Bare: true, Timings: Counts{Prompt: 1, HasPrompt: true, Set: true}},
 		`{"error":{"message":"broken","code":500}}`: {Bare: true, Failed: true, Message: "broken"},
 		`{"error":"broken"}`:                        {Bare: true, Failed: true, Message: "broken"},
 		`{"error":{"code":500}}`:                    {Bare: true, Failed: true, Message: `{"code":500}`},
-		`{"error":""}`:                              {Bare: true},
-		`{"error":false}`:                           {Bare: true},
-		`{"deep":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}`: {Bare: true},
+		`{"error":""}`:                              unread(`{"error":""}`),
+		`{"error":false}`:                           unread(`{"error":false}`),
+		`{"deep":[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]],"usage":null}`: {Bare: true},
 	} {
 		var c Chunk
 		if !c.Read([]byte(in), nil) {
@@ -111,7 +131,7 @@ func BenchmarkRead(b *testing.B) {
 			if !c.Read(data, nil) {
 				b.Fatal("want a chunk")
 			}
-			if all, _ = appendText(all[:0], c.said.content, false); len(all) == 0 {
+			if all, _ = appendText(all[:0], c.kept.part.text, false); len(all) == 0 {
 				b.Fatal("want content")
 			}
 		}

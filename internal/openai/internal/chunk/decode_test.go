@@ -3,25 +3,25 @@ package chunk
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
-	"regexp"
-	"runtime"
 	"slices"
 	"strings"
-	"testing"
 )
 
 // A reading is a chunk as encoding/json decodes it. Read must find the same.
 type reading struct {
 	content, answer, thought, bare, failed bool
 	finish, message                        string
+	unread                                 string // the first member without a meaning; noMeaning: the chunk has none
 	usage, timings                         Counts
 
-	said, reasoning, arguments string
+	said, reasoning, calls string
 }
+
+const noMeaning = "{"
 
 // A way is a set of options for Read.
 type way struct {
@@ -31,89 +31,241 @@ type way struct {
 
 var ways = []way{{}, {keep: true}, {form: Whole}, {form: Whole, keep: true}}
 
-// decoded decodes data with encoding/json. ok is false if data is not a JSON object or is nested too deeply for a
-// scanner.
+// decoded decodes data with encoding/json, by the table of meaning. ok is false if data is not a JSON object or is
+// nested too deeply for a scanner.
 func decoded(w way, data []byte) (r reading, ok bool) {
-	r.bare = true
 	top := members(data)
 	if top == nil || depth(data) > deepest {
 		return r, false
 	}
 	choices := elements(top["choices"])
 	r.bare = len(choices) == 0
+	r.usage, r.timings = usageOf(top["usage"]), timingsOf(top["timings"])
+	faults := []any{anyOf(top["error"])}
 	for _, raw := range choices {
 		choice := members(raw)
-		brings := members(choice["delta"])
-		if w.form == Whole {
-			brings = members(choice["message"])
+		faults = append(faults, anyOf(choice["error"]))
+		if u := usageOf(choice["usage"]); !r.usage.Set {
+			r.usage = u
 		}
-		has := func(values ...json.RawMessage) bool {
-			return slices.ContainsFunc(values, func(v json.RawMessage) bool { return some(v) })
-		}
-		r.answer = r.answer || has(choice["text"], brings["content"])
-		r.thought = r.thought || has(brings["reasoning_content"], brings["reasoning"])
-		r.content = r.content || r.answer || r.thought || has(choice["token_ids"], brings["token_ids"])
-		if reason, _ := anyOf(choice["finish_reason"]).(string); reason != "" {
-			r.finish = reason
-		}
-		r.said += firstOf(textOf(brings["content"]), textOf(choice["text"]))
-		r.reasoning += firstOf(textOf(brings["reasoning_content"]), textOf(brings["reasoning"]))
-		for _, call := range elements(brings["tool_calls"]) {
-			arguments := members(members(call)["function"])["arguments"]
-			if some(arguments) {
-				r.content, r.answer = true, true
+		f := reasonOf(anyOf(choice["finish_reason"]))
+		behind := members(choice["provider_specific_fields"])["native_finish_reason"]
+		for _, native := range []json.RawMessage{behind, choice["native_finish_reason"]} {
+			if n := reasonOf(anyOf(native)); aborts([]byte(n)) {
+				f = n
 			}
-			if members(arguments) != nil { // an object, not a string
-				r.arguments += string(arguments)
-			}
-			r.arguments += textOf(arguments)
+		}
+		if f != "" && !aborts([]byte(r.finish)) {
+			r.finish = f
+		}
+		name := map[Form]string{Streamed: "delta", Whole: "message"}[w.form]
+		if r.unread == "" {
+			r.unread = unreadIn(raw, "text", "token_ids", "finish_reason", "error", "usage", name)
+		}
+		r.part(choice, choice[name])
+	}
+	r.content = r.content || r.answer || r.thought
+	for _, fault := range faults {
+		if !r.failed && !empty(fault) {
+			r.failed, r.message = true, wordsOf(fault)
 		}
 	}
-	if u := members(top["usage"]); u != nil {
-		r.usage.Output, r.usage.Set = count(u["completion_tokens"])
-		r.usage.Prompt, _ = count(u["prompt_tokens"])
-		r.usage.Cached, r.usage.CacheTold = count(members(u["prompt_tokens_details"])["cached_tokens"])
-		own, _ := count(u["reasoning_tokens"])
-		detail, _ := count(members(u["completion_tokens_details"])["reasoning_tokens"])
-		r.usage.Reasoning = max(own, detail)
-		if !r.usage.Set {
-			r.usage = Counts{}
+	marked := anyOf(top["object"]) == "error" || anyOf(top["type"]) == "error" || !empty(anyOf(top["error_code"]))
+	texts := []string{"message", "error_msg", "msg", "detail", "errors"}
+	if marked {
+		texts = append(texts, "text")
+	}
+	if !marked && (!r.bare || r.usage.Set || r.timings.Set) {
+		texts = nil
+	}
+	for _, name := range texts {
+		if v := anyOf(top[name]); !r.failed && !empty(v) {
+			r.failed, r.message = true, wordsOf(v)
 		}
 	}
-	if t := members(top["timings"]); t != nil {
-		r.timings.Output, r.timings.Set = count(t["predicted_n"])
-		r.timings.Prompt, _ = count(t["prompt_n"])
-		r.timings.Cached, r.timings.CacheTold = count(t["cache_n"])
-		r.timings.Prompt += r.timings.Cached
-		if !r.timings.Set {
-			r.timings = Counts{}
-		}
+	if marked && !r.failed {
+		r.failed, r.message = true, string(data)
 	}
-	switch e := anyOf(top["error"]); e {
-	case nil, "", false:
-	default:
-		r.failed, r.message = true, messageOf(e)
+	_, a := top["choices"]
+	_, b := top["usage"]
+	_, c := top["timings"]
+	switch {
+	case r.failed:
+		r.unread = ""
+	case !a && !b && !c:
+		r.unread = noMeaning
 	}
 	return r, true
+}
+
+// part reads the delta or message of a choice.
+func (r *reading) part(choice map[string]json.RawMessage, raw json.RawMessage) {
+	if r.unread == "" {
+		r.unread = unreadIn(raw, "content", "refusal", "reasoning_content", "reasoning", "reasoning_text",
+			"reasoning_details", "thinking_blocks", "tool_calls", "function_call", "audio", "token_ids")
+	}
+	part := map[string]any{}
+	for name, v := range members(raw) {
+		part[name] = anyOf(v)
+	}
+	text, thought := contentOf(part["content"])
+	r.answer = r.answer || text || some(anyOf(choice["text"])) || some(part["refusal"])
+	audio, _ := part["audio"].(map[string]any)
+	r.answer = r.answer || some(audio["data"]) || some(audio["transcript"])
+	r.said += firstOf(textsIn(part["content"], "text", "refusal"), textsIn(anyOf(choice["text"]), "text", "refusal"))
+	r.said += textsIn(part["refusal"])
+
+	r.thought = r.thought || thought ||
+		some(part["reasoning_content"]) || some(part["reasoning"])
+	for _, name := range []string{"reasoning_text", "reasoning_details"} {
+		r.thought = r.thought || textsIn(part[name], "text", "summary", "data") != ""
+	}
+	r.thought = r.thought || textsIn(part["thinking_blocks"], "thinking", "data") != ""
+	keys := []string{"text", "summary"}
+	var thoughts string
+	if parts, ok := part["content"].([]any); ok {
+		for _, p := range parts {
+			p, _ := p.(map[string]any)
+			thoughts += textsIn(p["thinking"], "text")
+		}
+	}
+	r.reasoning += firstOf(textsIn(part["reasoning_content"], keys...), textsIn(part["reasoning"], keys...),
+		textsIn(part["reasoning_text"], keys...), textsIn(part["reasoning_details"], keys...),
+		textsIn(part["thinking_blocks"], "thinking"), thoughts)
+
+	r.content = r.content || some(anyOf(choice["token_ids"])) || some(part["token_ids"])
+	for _, raw := range elements(members(raw)["tool_calls"]) {
+		call := members(raw)
+		r.call(call["function"])
+		r.call(call["custom"])
+	}
+	r.call(members(raw)["function_call"])
+}
+
+// call reads a tool call.
+func (r *reading) call(raw json.RawMessage) {
+	call := members(raw)
+	arguments, ok := call["arguments"]
+	if !ok {
+		arguments = call["input"]
+	}
+	r.answer = r.answer || some(anyOf(call["name"])) || some(anyOf(arguments))
+	r.calls += textsIn(anyOf(call["name"]))
+	if members(arguments) != nil { // an object, not a string
+		r.calls += string(arguments)
+	}
+	r.calls += textsIn(anyOf(arguments))
+}
+
+// contentOf reports which kinds of content there are in a text or a list of parts.
+func contentOf(v any) (text, thought bool) {
+	parts, ok := v.([]any)
+	if !ok {
+		return some(v), false
+	}
+	for _, v := range parts {
+		part, ok := v.(map[string]any)
+		if !ok {
+			text = text || some(v)
+			continue
+		}
+		kind, _ := part["type"].(string)
+		text = text || some(part["text"]) || some(part["refusal"])
+		thought = thought || textsIn(part["thinking"], "text") != ""
+		if part["text"] == nil && part["refusal"] == nil && part["thinking"] == nil {
+			text = text || !slices.Contains([]string{"", "text", "refusal", "thinking"}, kind)
+		}
+	}
+	return text, thought
+}
+
+// unreadIn returns the name of the first member of an object that has content and no meaning.
+func unreadIn(raw []byte, known ...string) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	for d.More() {
+		key, _ := d.Token()
+		var v json.RawMessage
+		name, _ := key.(string)
+		if d.Decode(&v) == nil && some(anyOf(v)) && !ignored[name] && !slices.Contains(known, name) {
+			return "member " + name
+		}
+	}
+	return ""
+}
+
+func usageOf(raw []byte) (u Counts) {
+	m := members(raw)
+	larger := func(n *int, m map[string]json.RawMessage, name string) bool {
+		given, ok := countOf(m, name)
+		*n = max(*n, given)
+		return ok
+	}
+	u.HasPrompt = larger(&u.Prompt, m, "prompt_tokens")
+	u.HasPrompt = larger(&u.Prompt, m, "input_tokens") || u.HasPrompt
+	u.HasOutput = larger(&u.Output, m, "completion_tokens")
+	u.HasOutput = larger(&u.Output, m, "output_tokens") || u.HasOutput
+	u.HasTotal = larger(&u.Total, m, "total_tokens")
+	if u.Set = u.HasPrompt || u.HasOutput || u.HasTotal; !u.Set {
+		return Counts{}
+	}
+	for _, name := range []string{"cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens"} {
+		u.CacheReported = larger(&u.Cached, m, name) || u.CacheReported
+	}
+	for _, details := range []string{"prompt_tokens_details", "input_tokens_details"} {
+		u.CacheReported = larger(&u.Cached, members(m[details]), "cached_tokens") || u.CacheReported
+	}
+	larger(&u.Reasoning, m, "reasoning_tokens")
+	for _, details := range []string{"completion_tokens_details", "output_tokens_details"} {
+		larger(&u.Reasoning, members(m[details]), "reasoning_tokens")
+	}
+	return u
+}
+
+func timingsOf(raw []byte) (t Counts) {
+	m := members(raw)
+	t.Output, t.HasOutput = countOf(m, "predicted_n")
+	t.Prompt, t.HasPrompt = countOf(m, "prompt_n")
+	t.Cached, t.CacheReported = countOf(m, "cache_n")
+	t.Prompt += t.Cached
+	if t.Set = t.HasPrompt || t.HasOutput; !t.Set {
+		return Counts{}
+	}
+	return t
+}
+
+func reasonOf(v any) string {
+	if m, ok := v.(map[string]any); ok {
+		v = m["type"]
+	}
+	reason, _ := v.(string)
+	return reason
 }
 
 // found decodes data with Chunk.Read.
 func found(w way, data []byte) (r reading, ok bool) {
 	c := Chunk{Form: w.form, Keep: w.keep}
 	ok = c.Read(data, nil)
-	r = reading{content: c.Content, answer: c.Answer, thought: c.Thought, bare: c.Bare, failed: c.Failed, finish: string(c.Finish), message: c.Message, usage: c.Usage, timings: c.Timings}
-	return r, ok
-}
-
-// textsOf returns the texts of data that are kept.
-func textsOf(w way, data []byte) (said, reasoning, arguments string) {
-	c := Chunk{Form: w.form, Keep: w.keep}
-	if !c.Read(data, nil) {
-		return "", "", ""
+	r = reading{
+		content: c.Content, answer: c.Answer, thought: c.Thought, bare: c.Bare, failed: c.Failed,
+		finish: string(c.Finish), message: c.Message, usage: c.Usage, timings: c.Timings,
 	}
-	var all Texts
-	all.Add(&c)
-	return string(all.Content), string(all.Reasoning), string(all.Arguments)
+	switch {
+	case c.Failed || c.Unread == nil:
+	case c.Unread[0] == '"':
+		name, _ := json.NewDecoder(bytes.NewReader(c.Unread)).Token()
+		r.unread = fmt.Sprint("member ", name)
+	default:
+		r.unread = noMeaning
+	}
+	if ok && w.keep {
+		var all Texts
+		all.Add(&c)
+		r.said, r.reasoning, r.calls = string(all.Content), string(all.Reasoning), string(all.Calls)
+	}
+	return r, ok
 }
 
 // anyOf decodes a value with encoding/json.
@@ -159,8 +311,8 @@ func depth(data []byte) (most int) {
 	}
 }
 
-func some(raw []byte) bool {
-	switch v := anyOf(raw).(type) {
+func some(v any) bool {
+	switch v := v.(type) {
 	case string:
 		return v != ""
 	case []any:
@@ -171,175 +323,70 @@ func some(raw []byte) bool {
 	return false
 }
 
-func count(raw []byte) (int, bool) {
-	number, ok := anyOf(raw).(json.Number)
-	if !ok || len(number) > maxNumber {
-		return 0, false
+// empty reports whether an error's value says that there is none.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case json.Number:
+		mantissa, _, _ := strings.Cut(strings.ToLower(v.String()), "e")
+		return !strings.ContainsAny(mantissa, "123456789")
+	case []any:
+		return !slices.ContainsFunc(v, func(e any) bool { return !empty(e) })
+	case map[string]any:
+		return empty(slices.Collect(maps.Values(v)))
 	}
-	f, err := number.Float64()
-	if err != nil || f != math.Trunc(f) || f < 0 || f > MaxTokens {
-		return 0, false
-	}
-	return int(f), true
+	return v == ""
 }
 
-// textOf returns a string, or the joined texts of a list of content parts.
-func textOf(raw []byte) string {
-	switch v := anyOf(raw).(type) {
+// wordsOf returns the text of an error.
+func wordsOf(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	m, _ := v.(map[string]any)
+	if text, _ := m["message"].(string); text != "" {
+		return text
+	}
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}
+
+func countOf(m map[string]json.RawMessage, name string) (int, bool) {
+	number, ok := anyOf(m[name]).(json.Number)
+	f, err := number.Float64()
+	if ok && err == nil && len(number) <= maxNumber && f == math.Trunc(f) && 0 <= f && f <= MaxTokens {
+		return int(f), true
+	}
+	return 0, false
+}
+
+// textsIn returns a string, or the joined texts of a list: strings, and of objects these members.
+func textsIn(v any, keys ...string) (all string) {
+	switch v := v.(type) {
 	case string:
 		return v
 	case []any:
-		var all strings.Builder
-		for _, part := range v {
-			object, _ := part.(map[string]any)
-			words, _ := object["text"].(string)
-			all.WriteString(words)
+		for _, entry := range v {
+			if text, ok := entry.(string); ok {
+				all += text
+			}
+			object, _ := entry.(map[string]any)
+			for _, key := range keys {
+				all += textsIn(object[key], keys...)
+			}
 		}
-		return all.String()
+	}
+	return all
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
 	}
 	return ""
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-// FuzzRead checks that Read accepts the same inputs as encoding/json and finds the same in each form.
-func FuzzRead(f *testing.F) {
-	for _, in := range usual {
-		f.Add([]byte(in))
-		f.Add([]byte(strings.ReplaceAll(in, `"delta"`, `"message"`)))
-	}
-	for _, in := range rare {
-		f.Add([]byte(in))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, w := range ways {
-			want, known := decoded(w, data)
-			got, ok := found(w, data)
-			if ok != known {
-				t.Fatalf("Read says %v, encoding/json %v: %q", ok, known, data)
-			}
-			if !known {
-				continue
-			}
-			if w.keep {
-				got.said, got.reasoning, got.arguments = textsOf(w, data)
-			} else {
-				want.said, want.reasoning, want.arguments = "", "", ""
-			}
-			if shown := MaxMessage / 4; len(data) > shown { // only the beginning of a long message is kept
-				want.message, got.message = beginning(want.message, shown), beginning(got.message, shown)
-			}
-			want.finish, got.finish = beginning(want.finish, wordBytes-3), beginning(got.finish, wordBytes-3)
-			if got != want {
-				t.Errorf("%+v, %q:\nwant %+v\n got %+v", w, data, want, got)
-			}
-		}
-	})
-}
-
-func beginning(s string, n int) string { return s[:min(len(s), n)] }
-
-// rare are inputs that no engine is known to send.
-var rare = []string{
-	`{"choices":[{"text":"a"},null],"choices":[{"delta":{"content":"\ud800"},"delta":null}],"usage":{"completion_tokens":5},"usage":null}`,
-	"{\"choices\":[{\"finish_reason\":\"\xff\"}],\"error\":null}",
-	`{"choices":[{"text":"a"},{"text":"\ud83d\ude00"}],"choices":[{"message":{"content":"\ud800","reasoning":"r"},"delta":{"reasoning_content":"\u0000"}}]}`,
-	"{\"choices\":[{\"message\":{\"content\":\"a\xff\",\"tool_calls\":[{\"function\":{\"arguments\":\"{}\"}},{\"function\":{\"arguments\":\"b\"}}]}}]}",
-	`{"\u0063hoices":[{"m\u0065ssage":{"content":"a"},"delta":{"content":"b\u"}}]}`,
-	`{"\u0063hoices":[{"m\u0065ssage":{"content":"a"},"d\u0065lta":{"conten\u0074":"b\\"}}],"Choices":[]}`,
-	`{"choices":[{"delta":{"content":[{"type":"text","text":"a"},{"text":5},{"t\u0065xt":"b"},"c"],"reasoning":[{"text":""}]},"text":"d"},{"text":["e",{"text":"f"}]}]}`,
-	`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":{"a": [1, {}]}}},{"function":{"arguments":[]}},{"function":null},7]}}]}`,
-	`{"choices":[{"delta":{"token_ids":"5","content":{"a":1}}},{"token_ids":{"a":1},"delta":7}]}`,
-	`{"choices":{"text":"a"},"usage":[{"completion_tokens":5}],"timings":7,"error":{"message":5,"b":[1e400,true]}}`,
-	`{"usage":{"prompt_tokens":5.0,"completion_tokens":6e0,"prompt_tokens_details":{"cached_tokens":-0},"completion_tokens_details":[],"reasoning_tokens":10000000000}}`,
-	`{"usage":{"prompt_tokens":"5","completion_tokens":000}}`,
-	`{"timings":{"predicted_n":1E1,"prompt_n":null,"cache_n":2.5},"error":false}`,
-	`{"choices":[{"finish_reason":"caf\u00e9","text":{}},{"finish_reason":["a"],"text":[ ]}],"error":[ ]}`,
-	`{"deep":` + strings.Repeat("[", deepest-1) + strings.Repeat("]", deepest-1) + `}`,
-	`{"deep":` + strings.Repeat("[", deepest) + strings.Repeat("]", deepest) + `}`,
-	"{\"a\":\"\\ud83d\\ude0\xff\"}", "\xef\xbb\xbf{}", "{}\x00", "{} {}", `{"a":tru`, `{"a":1.}`, ``, `null`,
-}
-
-// FuzzShort checks that Short is set if, and only if, Read failed because data ends too early.
-func FuzzShort(f *testing.F) {
-	for _, in := range append(usual, rare...) {
-		f.Add([]byte(in))
-		f.Add([]byte(in[:len(in)/2]))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var c Chunk
-		if c.Read(data, nil) {
-			return
-		}
-		var value json.RawMessage
-		err := json.NewDecoder(bytes.NewReader(data)).Decode(&value)
-		want := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if first := bytes.TrimLeft(data, " \t\r\n"); len(first) > 0 && first[0] != '{' || bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) > deepest {
-			return
-		}
-		if c.Short != want {
-			t.Errorf("short is %v, encoding/json says %v: %q", c.Short, err, data)
-		}
-	})
-}
-
-// Every key is also found if it contains escapes.
-func TestEscapedKeys(t *testing.T) {
-	key := regexp.MustCompile(`"([a-z])([a-z_]*)":`)
-	for _, in := range append(usual, whole, `{"usage":{"prompt_tokens":9,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":8}}}`,
-		`{"usage":{"completion_tokens":9,"reasoning_tokens":3},"error":{"message":"a"}}`, `{"choices":[{"delta":{"reasoning_content":"a","reasoning":"b","token_ids":[1]}}]}`, `{"choices":[{"text":"a","token_ids":[1]}]}`) {
-		odd := key.ReplaceAllStringFunc(in, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
-		for _, w := range []way{{keep: true}, {form: Whole, keep: true}} {
-			want, _ := found(w, []byte(in))
-			want.said, want.reasoning, want.arguments = textsOf(w, []byte(in))
-			got, ok := found(w, []byte(odd))
-			got.said, got.reasoning, got.arguments = textsOf(w, []byte(odd))
-			if !ok || got != want {
-				t.Errorf("%s:\nwant %+v\n got %+v", odd, want, got)
-			}
-		}
-	}
-	const models = `{"data":[{"id":"m","owned_by":"vllm"}]}`
-	odd := key.ReplaceAllStringFunc(models, func(k string) string { return fmt.Sprintf(`"\u%04x%s`, k[1], k[2:]) })
-	if got, ok := Models([]byte(odd)); !ok || !slices.Equal(got, []Model{{ID: "m", OwnedBy: "vllm"}}) {
-		t.Errorf("%s: got %+v", odd, got)
-	}
-}
-
-// The memory that Read allocates does not grow with the chunk, whatever the shape of the chunk.
-func TestReadingAllocatesLittle(t *testing.T) {
-	fill := func(s string) string { return strings.Repeat(s+",", 100_000) + s }
-	for name, in := range map[string]string{
-		"objects":       `{"\u0061":[` + fill(`{}`) + `],"choices":[{"text":"a"}]}`,
-		"keys":          `{` + fill(`"\u0061":1`) + `}`,
-		"choices":       `{"choices":[` + fill(`{"t\u0065xt":"a"}`) + `]}`,
-		"parts":         `{"choices":[{"delta":{"content":[` + fill(`{"text":"a"}`) + `]}}]}`,
-		"calls":         `{"choices":[{"delta":{"tool_calls":[` + fill(`{"function":{"arguments":{"a":[]}}}`) + `]}}]}`,
-		"numbers":       `{"usage":{"completion_tokens":` + strings.Repeat("9", 1<<20) + `}}`,
-		"finish":        `{"choices":[{"finish_reason":"\n` + strings.Repeat("a", 1<<20) + `"}]}`,
-		"error":         `{"error":{"message":"\n` + strings.Repeat("a ", 1<<20) + `"}}`,
-		"errors":        `{"error":[` + fill(`{}`) + `]}`,
-		"a broken one":  `{"a":[` + fill(`{}`),
-		"a nested ones": `{"a":` + strings.Repeat("[", 1<<20),
-	} {
-		for _, keep := range []bool{false, true} {
-			const runs, most = 5, 64 << 10
-			data := []byte(in)
-			c := Chunk{Keep: keep}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			for range runs {
-				c.Read(data, nil)
-			}
-			runtime.ReadMemStats(&after)
-			if got := (after.TotalAlloc - before.TotalAlloc) / runs; got > most {
-				t.Errorf("%s, %+v: want at most %d bytes allocated, got %d", name, keep, most, got)
-			}
-		}
-	}
 }

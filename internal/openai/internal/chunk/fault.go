@@ -8,11 +8,83 @@ import (
 // MaxMessage bounds the text of an error, in bytes.
 const MaxMessage = 4 << 10
 
-// fault returns the text of an error value, possibly cut. failed is false for values that mean no error: null, false and
-// "".
+// An envelope has the members of a chunk that can report an error.
+type envelope struct {
+	fault, object, kind, code                 value // error, object, type, error_code
+	message, detail, all, words, notice, text value // errors, error_msg, msg
+}
+
+func envelopeOf(data []byte) (e envelope) {
+	w := scanner{b: data}
+	w.object(func(key []byte) (ok bool) {
+		field := e.field(key)
+		if field == nil {
+			return w.skip()
+		}
+		*field, ok = w.value()
+		return ok
+	})
+	return e
+}
+
+// field returns the field for a member; nil: it has none.
+func (e *envelope) field(key []byte) *value {
+	switch string(key) {
+	case "object":
+		return &e.object
+	case "error":
+		return &e.fault
+	case "type":
+		return &e.kind
+	case "error_code":
+		return &e.code
+	case "message":
+		return &e.message
+	case "detail":
+		return &e.detail
+	case "errors":
+		return &e.all
+	case "error_msg":
+		return &e.words
+	case "msg":
+		return &e.notice
+	case "text":
+		return &e.text
+	}
+	return nil
+}
+
+// failed reports whether a chunk is an error, and its text: the server's own, else the chunk itself.
+func (e envelope) failed(c *Chunk, data []byte) (failed bool, message string) {
+	for _, fault := range []value{e.fault, c.fault} {
+		if message, failed = fault.fault(); failed {
+			return true, message
+		}
+	}
+	failed = e.object.is("error") || e.kind.is("error") || !e.code.empty()
+	bare := c.Bare && !c.Usage.Set && !c.Timings.Set
+	if !failed && !bare {
+		return false, ""
+	}
+	texts := []value{e.message, e.words, e.notice, e.detail, e.all}
+	if failed {
+		texts = append(texts, e.text)
+	}
+	for _, v := range texts {
+		if text, says := v.fault(); says {
+			return true, text
+		}
+	}
+	if !failed {
+		return false, ""
+	}
+	return true, string(data[:min(len(data), MaxMessage)])
+}
+
+// fault returns the text of an error value, possibly cut. failed is false for a value that is empty, which means no
+// error.
 func (v value) fault() (words string, failed bool) {
-	switch string(v[:min(len(v), len("false")+1)]) {
-	case "", "null", "false", `""`:
+	if v.empty() {
 		return "", false
 	}
 	if len(v) <= MaxMessage {
@@ -24,15 +96,8 @@ func (v value) fault() (words string, failed bool) {
 		}
 		return messageOf(e), true
 	}
-	w := scanner{b: v}
 	var message value
-	w.object(func(key []byte) (ok bool) {
-		if string(key) != "message" {
-			return w.skip()
-		}
-		message, ok = w.value()
-		return ok
-	})
+	v.members(func(_ string, said value) { message = said }, "message")
 	if message.some() && message[0] == '"' {
 		v = message
 	}
@@ -43,21 +108,47 @@ func (v value) fault() (words string, failed bool) {
 	return string(said), true
 }
 
-// ErrorText returns the message in the body of an error answer. Engines use different forms: {"error":{"message":…}},
-// {"error":"…"}, {"message":…}, FastAPI's {"detail":…}, or text that is not JSON.
-func ErrorText(body []byte) string {
-	var shape struct {
-		Error, Message, Detail any
+// empty reports whether there is no value, or one that says nothing.
+func (v value) empty() bool {
+	w := scanner{b: v}
+	return len(v) == 0 || w.nothing()
+}
+
+// nothing parses a value that is valid, and reports whether it says nothing: null, false, a zero, "", and a list or an
+// object of such values.
+func (w *scanner) nothing() bool {
+	nothing := true
+	each := func() bool {
+		nothing = w.nothing() && nothing
+		return true
 	}
-	if json.Unmarshal(body, &shape) != nil {
-		return string(body)
+	switch w.peek() {
+	case '{':
+		w.object(func([]byte) bool { return each() })
+		return nothing
+	case '[':
+		w.array(each)
+		return nothing
 	}
-	for _, v := range []any{shape.Error, shape.Message, shape.Detail} {
-		if text := messageOf(v); text != "" {
-			return text
+	v, _ := w.value()
+	if v[0] == '-' || '0' <= v[0] && v[0] <= '9' {
+		end := bytes.IndexAny(v, "eE")
+		if end < 0 {
+			end = len(v)
 		}
+		return !bytes.ContainsAny(v[:end], "123456789")
 	}
-	return string(body)
+	return string(v) == "null" || string(v) == "false" || string(v) == `""`
+}
+
+// ErrorText returns the message in the body of an error answer, and whether the body is an error in JSON; see
+// Meanings for its forms. Of another body the text is the body.
+func ErrorText(body []byte) (text string, isError bool) {
+	var c Chunk
+	if c.Read(body, nil) && c.Failed {
+		return c.Message, true
+	}
+	return string(body), false
 }
 
 // messageOf returns the text of an error value; "" if it has none.

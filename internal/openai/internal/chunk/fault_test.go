@@ -14,12 +14,12 @@ func TestErrorText(t *testing.T) {
 		`{"detail":"Not Found"}`:                               "Not Found",
 		`{"detail":[{"loc":["body"],"msg":"field required"}]}`: `[{"loc":["body"],"msg":"field required"}]`,
 		`{"error":{"code":5}}`:                                 `{"code":5}`,
-		`{"error":{"message":""},"detail":"a"}`:                `{"message":""}`,
+		`{"error":{"message":""},"detail":"a"}`:                "a", // an empty error is none
 		`{"error":null,"status":5}`:                            `{"error":null,"status":5}`,
 		`upstream is gone`:                                     "upstream is gone",
 		``:                                                     "",
 	} {
-		if got := ErrorText([]byte(body)); got != want {
+		if got, _ := ErrorText([]byte(body)); got != want {
 			t.Errorf("%s: want %q, got %q", body, want, got)
 		}
 	}

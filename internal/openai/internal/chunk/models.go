@@ -6,6 +6,7 @@ import "unicode/utf8"
 type Model struct {
 	ID      string
 	OwnedBy string // the engine's name, if the engine sets it
+	Parent  string // of an adapter: its base model
 }
 
 // MaxName bounds the name of a model, in bytes, since every request contains it. Some names are paths.
@@ -32,6 +33,8 @@ func Models(body []byte) (models []Model, ok bool) {
 					m.ID, ok = w.name()
 				case "owned_by":
 					m.OwnedBy, ok = w.name()
+				case "parent":
+					m.Parent, ok = w.name()
 				default:
 					ok = w.skip()
 				}

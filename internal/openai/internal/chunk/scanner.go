@@ -3,8 +3,9 @@ package chunk
 import "bytes"
 
 // A scanner parses JSON from left to right. It stores nothing, so its memory does not grow with the input. Each method
-// parses one value and reports whether the value is valid JSON; after an invalid value the scan is over. A scanner accepts
-// what encoding/json accepts, up to a nesting depth of deepest. If a scan fails at the end of b, b is truncated there.
+// parses one value and reports whether the value is valid JSON; after an invalid value the scan is over. A scanner
+// accepts what encoding/json accepts, up to a nesting depth of deepest, and the numbers that Python's json.dumps writes
+// although JSON has none: NaN, Infinity and -Infinity. If a scan fails at the end of b, b is truncated there.
 type scanner struct {
 	b     []byte
 	i     int
@@ -28,7 +29,8 @@ func (w *scanner) stopped() bool {
 }
 
 func (w *scanner) space() {
-	for w.i < len(w.b) && (w.b[w.i] == ' ' || w.b[w.i] == '\n' || w.b[w.i] == '\t' || w.b[w.i] == '\r') {
+	for w.i < len(w.b) && w.b[w.i] <= ' ' && // most bytes are not
+		(w.b[w.i] == ' ' || w.b[w.i] == '\n' || w.b[w.i] == '\t' || w.b[w.i] == '\r') {
 		w.i++
 	}
 }
@@ -40,14 +42,6 @@ func (w *scanner) peek() byte {
 		return w.b[w.i]
 	}
 	return 0
-}
-
-func (w *scanner) accept(c byte) bool {
-	if w.peek() != c || c == 0 {
-		return false
-	}
-	w.i++
-	return true
 }
 
 func (w *scanner) literal(s string) bool {
@@ -74,39 +68,66 @@ func (w *scanner) object(member func(key []byte) bool) bool {
 		return false
 	}
 	w.i++
-	if !w.accept('}') {
-		for {
-			w.space()
-			key, plain, ok := w.quoted()
-			if !ok || !w.accept(':') {
-				return false
-			}
-			if !plain {
-				key = known(key)
-			}
-			if !member(key) || w.stop != nil && w.stopped() {
-				return false
-			}
-			if w.accept('}') {
-				break
-			}
-			if !w.accept(',') {
-				return false
-			}
+	c := w.peek()
+	for c != '}' {
+		w.space()
+		key, plain, ok := w.quoted()
+		if !ok || w.peek() != ':' {
+			return false
+		}
+		w.i++
+		if !plain {
+			key = known(key)
+		}
+		if !member(key) || w.stop != nil && w.stopped() {
+			return false
+		}
+		if c = w.peek(); c != '}' && c != ',' {
+			return false
+		}
+		if c == ',' {
+			w.i++
 		}
 	}
+	w.i++
 	w.depth--
 	return true
 }
 
-// names are the names of members that the callers look for.
-var names = [][]byte{
-	[]byte("arguments"), []byte("cache_n"), []byte("cached_tokens"), []byte("choices"), []byte("completion_tokens"),
-	[]byte("completion_tokens_details"), []byte("content"), []byte("data"), []byte("delta"), []byte("error"), []byte("finish_reason"),
-	[]byte("function"), []byte("id"), []byte("message"), []byte("owned_by"), []byte("predicted_n"), []byte("prompt_n"), []byte("prompt_tokens"),
-	[]byte("prompt_tokens_details"), []byte("reasoning"), []byte("reasoning_content"), []byte("reasoning_tokens"), []byte("text"),
-	[]byte("timings"), []byte("token_ids"), []byte("tool_calls"), []byte("usage"),
+// nameBefore returns the position of the name of a member whose value begins at i.
+func (w *scanner) nameBefore(i int) int {
+	end := bytes.LastIndexByte(w.b[:i], ':')
+	end = bytes.LastIndexByte(w.b[:end], '"')
+	for {
+		end = bytes.LastIndexByte(w.b[:end], '"')
+		escapes := 0
+		for w.b[end-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return end
+		}
+	}
 }
+
+// names are the names of members that the callers look for, and those that are ignored.
+var names = func() (all [][]byte) {
+	all = bytes.Fields([]byte(wanted))
+	for name := range ignored {
+		all = append(all, []byte(name))
+	}
+	return all
+}()
+
+const wanted = `
+	arguments audio cache_n cache_read_input_tokens cached_tokens choices completion_tokens
+	completion_tokens_details content custom data delta detail error error_code error_msg errors finish_reason
+	function function_call id index input input_tokens input_tokens_details message msg name object
+	output_tokens output_tokens_details owned_by parent predicted_n prompt_cache_hit_tokens prompt_n
+	prompt_tokens prompt_tokens_details reasoning reasoning_content reasoning_details reasoning_text
+	reasoning_tokens refusal summary text thinking thinking_blocks timings token_ids tool_calls total_tokens
+	transcript type usage
+`
 
 // known returns the entry of names that a key with escapes spells, or nil. It does not allocate.
 func known(key []byte) []byte {
@@ -129,19 +150,19 @@ func (w *scanner) array(element func() bool) bool {
 		return false
 	}
 	w.i++
-	if !w.accept(']') {
-		for {
-			if !element() || w.stop != nil && w.stopped() {
-				return false
-			}
-			if w.accept(']') {
-				break
-			}
-			if !w.accept(',') {
-				return false
-			}
+	c := w.peek()
+	for c != ']' {
+		if !element() || w.stop != nil && w.stopped() {
+			return false
+		}
+		if c = w.peek(); c != ']' && c != ',' {
+			return false
+		}
+		if c == ',' {
+			w.i++
 		}
 	}
+	w.i++
 	w.depth--
 	return true
 }
@@ -259,14 +280,20 @@ func (w *scanner) skip() bool {
 		return w.literal("false")
 	case 'n':
 		return w.literal("null")
+	case 'N':
+		return w.literal("NaN")
+	case 'I':
+		return w.literal("Infinity")
 	}
 	return w.number()
 }
 
-// number parses a number in JSON's grammar (RFC 8259, section 6).
+// number parses a number in JSON's grammar (RFC 8259, section 6), or -Infinity.
 func (w *scanner) number() bool {
 	if w.at('-') {
-		w.i++
+		if w.i++; w.at('I') {
+			return w.literal("Infinity")
+		}
 	}
 	if w.at('0') {
 		w.i++

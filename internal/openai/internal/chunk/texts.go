@@ -6,7 +6,8 @@ const MaxText = 4 << 20
 // Texts are the concatenated texts of an answer's chunks. If there are several choices, all contents are in the order of
 // arrival.
 type Texts struct {
-	Content, Reasoning, Arguments []byte
+	Content, Reasoning []byte
+	Calls              []byte // names and arguments of tool calls
 
 	ContentCut bool // the content was longer than MaxText
 	Cut        bool // one of the three texts was longer than MaxText
@@ -15,39 +16,73 @@ type Texts struct {
 // Add appends the texts of a chunk that was read with Keep.
 func (t *Texts) Add(c *Chunk) {
 	if c.several == nil {
-		t.say(c.said)
+		t.say(&c.kept)
 		return
 	}
 	w := scanner{b: c.several}
 	w.array(func() bool {
 		var ch choice
 		ok := w.choice(&ch, c.Form)
-		t.say(ch.said())
+		t.say(&ch)
 		return ok
 	})
 }
 
-// say appends the texts of a choice.
-func (t *Texts) say(s said) {
-	t.Content, t.ContentCut = appendText(t.Content, s.content, t.ContentCut)
-	t.Cut = t.Cut || t.ContentCut
-	t.Reasoning, t.Cut = appendText(t.Reasoning, s.reasoning, t.Cut)
-	if len(s.calls) == 0 {
-		return
+// say appends the texts of a choice. Several fields of reasoning are one text: some versions of vLLM, and OpenRouter,
+// send it under two names.
+func (t *Texts) say(ch *choice) {
+	p := &ch.part
+	content := p.text
+	if !content.says("text", "refusal") {
+		content = ch.own
 	}
-	w := scanner{b: s.calls}
-	w.eachCall(func(arguments value) {
-		t.Arguments, t.Cut = appendArguments(t.Arguments, arguments, t.Cut)
-	})
+	var refusal, function value
+	p.rare.members(func(key string, v value) {
+		switch key {
+		case "refusal":
+			refusal = v
+		default:
+			function = v
+		}
+	}, "refusal", "function_call")
+
+	t.Content, t.ContentCut = appendText(t.Content, content, t.ContentCut, "text", "refusal")
+	t.Content, t.ContentCut = appendText(t.Content, refusal, t.ContentCut)
+	t.Cut = t.Cut || t.ContentCut
+	think := func(thought value, keys ...string) (says bool) {
+		if says = thought.says(keys...); says {
+			t.Reasoning, t.Cut = appendText(t.Reasoning, thought, t.Cut, keys...)
+		}
+		return says
+	}
+	said := think(p.thought, "text", "summary") || think(p.reasoning, "text", "summary")
+	p.rare.members(func(key string, v value) {
+		if key == "thinking_blocks" {
+			said = said || think(v, "thinking")
+		} else {
+			said = said || think(v, "text", "summary")
+		}
+	}, "reasoning_text", "reasoning_details", "thinking_blocks")
+	if !said {
+		p.text.thinking(func(thought value) { think(thought, "text") })
+	}
+	add := func(c call) {
+		t.Calls, t.Cut = appendText(t.Calls, c.name, t.Cut)
+		t.Calls, t.Cut = appendArguments(t.Calls, c.arguments, t.Cut)
+	}
+	(&scanner{b: p.calls}).calls(add)
+	var c call
+	(&scanner{b: function}).call(&c)
+	add(c)
 }
 
-// appendText appends the text of a value, up to MaxText bytes in total. cut reports that text was left out; after that,
-// nothing more is appended.
-func appendText(dst []byte, v value, cut bool) ([]byte, bool) {
+// appendText appends the texts of a value, up to MaxText bytes in total. cut reports that text was left out; after
+// that, nothing more is appended.
+func appendText(dst []byte, v value, cut bool, keys ...string) ([]byte, bool) {
 	if len(v) > 0 && v[0] == '"' { // the usual case
 		return appendString(dst, v, cut)
 	}
-	v.texts(func(text value) { dst, cut = appendString(dst, text, cut) })
+	v.texts(func(text value) { dst, cut = appendString(dst, text, cut) }, keys...)
 	return dst, cut
 }
 

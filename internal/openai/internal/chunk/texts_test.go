@@ -41,8 +41,8 @@ func TestChunkTexts(t *testing.T) {
 				t.Errorf("%s: want a chunk", in)
 				continue
 			}
-			var got said
-			if got.content, got.reasoning, got.arguments = textsOf(w, []byte(in)); got != want {
+			r, _ := found(w, []byte(in))
+			if got := (said{r.said, r.reasoning, r.calls}); got != want {
 				t.Errorf("%s: want %q, got %q", in, want, got)
 			}
 			if c.Content != (want != said{}) && !strings.Contains(in, "token_ids") {
@@ -76,8 +76,8 @@ func FuzzTextsRoundTrip(f *testing.F) {
 			}
 			return out
 		}
-		a, b, c := textsOf(way{Whole, true}, body.Bytes())
-		for _, pair := range [][2]string{{a, content}, {b, reasoning}, {c, arguments}} {
+		r, _ := found(way{Whole, true}, body.Bytes())
+		for _, pair := range [][2]string{{r.said, content}, {r.reasoning, reasoning}, {r.calls, "f" + arguments}} {
 			if got, want := pair[0], read(pair[1]); got != want {
 				t.Errorf("want %q, got %q", want, got)
 			}

@@ -29,37 +29,120 @@ func (v value) some() bool {
 	return false
 }
 
-// texts calls each for every text of v: v itself if it is a string, else the text of each content part.
-func (v value) texts(each func(text value)) {
+// is reports whether the value is a string that spells a short word.
+func (v value) is(word string) bool {
+	if len(v) == 0 || v[0] != '"' {
+		return false
+	}
+	var room [16]byte
+	said, cut := appendUnquoted(room[:0], v[1:len(v)-1], len(room))
+	return !cut && string(said) == word
+}
+
+// texts calls each for every text of v: v itself if it is a string, else the members of each entry with these keys, a
+// text or a list of its own.
+func (v value) texts(each func(text value), keys ...string) {
 	switch {
 	case len(v) == 0:
 	case v[0] == '"':
 		each(v)
-	case v[0] == '[':
-		w := scanner{b: v}
-		w.array(func() bool {
-			var text value
-			ok := w.object(func(key []byte) (ok bool) {
-				if string(key) != "text" {
-					return w.skip()
-				}
-				text, ok = w.value()
-				return ok
-			})
-			if text.some() && text[0] == '"' {
-				each(text)
+	default:
+		v.entries(func(entry value) {
+			if entry[0] == '"' {
+				each(entry)
 			}
-			return ok
+			entry.members(func(_ string, said value) { said.texts(each, keys...) }, keys...)
 		})
 	}
 }
 
-// says reports whether one of the value's texts is not empty.
-func (v value) says() (said bool) {
-	if len(v) > 0 && v[0] == '"' {
-		return v.some()
+// entries calls each for every entry of a list.
+func (v value) entries(each func(entry value)) {
+	if len(v) == 0 || v[0] != '[' {
+		return
 	}
-	v.texts(func(text value) { said = said || text.some() })
+	w := scanner{b: v}
+	w.array(func() bool {
+		entry, ok := w.value()
+		each(entry)
+		return ok
+	})
+}
+
+// has reports whether one of these members of an object has content.
+func (v value) has(keys ...string) (has bool) {
+	v.members(func(_ string, member value) { has = has || member.some() }, keys...)
+	return has
+}
+
+// content reports which kinds of content there are in the content of a delta or message: a text, or a list of parts.
+func (v value) content() (text, thought bool) {
+	if len(v) == 0 || v[0] != '[' {
+		return v.some(), false
+	}
+	return v.parts()
+}
+
+// parts is content for a list.
+func (v value) parts() (text, thought bool) {
+	v.entries(func(entry value) {
+		if entry[0] != '{' {
+			text = text || entry.some()
+			return
+		}
+		var of value
+		known := false
+		entry.members(func(key string, member value) {
+			switch key {
+			case "type":
+				of = member
+				return
+			case "thinking":
+				thought = thought || member.says("text")
+			default:
+				text = text || member.some()
+			}
+			known = known || string(member) != "null"
+		}, "type", "text", "refusal", "thinking")
+		other := len(of) > len(`""`) && of[0] == '"' && !of.is("text") && !of.is("refusal") && !of.is("thinking")
+		text = text || !known && other
+	})
+	return text, thought
+}
+
+// thinking calls each with the thoughts of every part of a content that is of type thinking.
+func (v value) thinking(each func(thought value)) {
+	v.entries(func(entry value) {
+		entry.members(func(_ string, said value) { each(said) }, "thinking")
+	})
+}
+
+// members calls each for those members of an object that have these keys, in their order; of equal ones for the last.
+func (v value) members(each func(key string, member value), keys ...string) {
+	if len(v) == 0 || v[0] != '{' {
+		return
+	}
+	w := scanner{b: v}
+	var found [4]value
+	w.object(func(key []byte) bool {
+		v, ok := w.value()
+		for i, k := range keys {
+			if k == string(key) {
+				found[i] = v
+			}
+		}
+		return ok
+	})
+	for i, k := range keys {
+		if len(found[i]) > 0 {
+			each(k, found[i])
+		}
+	}
+}
+
+// says reports whether one of the value's texts is not empty.
+func (v value) says(keys ...string) (said bool) {
+	v.texts(func(text value) { said = said || text.some() }, keys...)
 	return said
 }
 

@@ -22,7 +22,7 @@ type Conn struct {
 
 // NewConn returns a Conn over a transport that has just been opened.
 func NewConn(transport net.Conn, k *Clock) *Conn {
-	s := newSocket(transport, k)
+	s := &socket{Conn: transport, clock: k, stamps: newStamper(transport)}
 	now := time.Now()
 	return &Conn{socket: s, app: s, made: now, used: now}
 }
@@ -51,8 +51,8 @@ func (c *Conn) Fresh(now time.Time, idle time.Duration) bool { return now.Sub(c.
 
 // Arm sets the read and write deadlines of a new exchange and clears the error of earlier reads.
 func (c *Conn) Arm(until time.Time) error {
-	c.err, c.socket.until = nil, until
-	return c.socket.arm()
+	c.err, c.socket.until, c.socket.armed = nil, until, until
+	return c.socket.SetDeadline(until)
 }
 
 // Until sets the read deadline; zero is none. The write deadline does not change.

@@ -5,7 +5,7 @@ import (
 	"net"
 	"testing"
 
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // BenchmarkSilent measures the check of a kept connection before a request is sent on it.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // Offer does not wait for a server that does not read. The next Write first sends the bytes that the kernel did not

@@ -37,6 +37,61 @@ func (r *Reader) MakeRoom(size int) {
 	r.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(begun), r.conn), size)
 }
 
+// LooseHead takes a head off the buffer if its lines end in LF alone, as RFC 9112 lets a recipient accept, and returns
+// it with CRLF. A parser that looks for CRLF would find the end of such a head in the body, or never. nil: the head has
+// CRLF, or has not come to its end.
+func (r *Reader) LooseHead() []byte {
+	for {
+		b, _ := r.in.Peek(r.in.Buffered())
+		if http := []byte("HTTP/"); !bytes.HasPrefix(b, http[:min(len(b), len(http))]) {
+			return nil // the parser refuses it at once
+		}
+		switch n := headEnd(b); {
+		case n > 0 && bytes.HasSuffix(b[:n], []byte("\r\n\r\n")):
+			return nil
+		case n > 0:
+			head := bytes.ReplaceAll(bytes.ReplaceAll(b[:n], []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+			_, _ = r.in.Discard(n) // cannot fail: the bytes are buffered
+			return head
+		}
+		if _, err := r.in.Peek(len(b) + 1); err != nil { // the parser meets it again
+			return nil
+		}
+	}
+}
+
+// headEnd returns the length of a head with its empty line; 0: it is incomplete.
+func headEnd(b []byte) int {
+	for i := 0; ; {
+		n := bytes.IndexByte(b[i:], '\n') + 1
+		if n == 0 {
+			return 0
+		}
+		if line := b[i : i+n]; i > 0 && (len(line) == 1 || string(line) == "\r\n") {
+			return i + n
+		}
+		i += n
+	}
+}
+
+// Begins waits for the first byte of the body and returns it, but leaves it in the buffer. 0: none has come.
+func (r *Reader) Begins() byte {
+	for n := 1; ; n = r.in.Buffered() + 1 {
+		if _, err := r.in.Peek(n); err != nil { // Fill meets it again
+			return 0
+		}
+		b, _ := r.in.Peek(r.in.Buffered())
+		f := r.frame
+		data, _, err := f.next(b)
+		switch {
+		case len(data) > 0:
+			return data[0]
+		case err != nil || f.ended:
+			return 0
+		}
+	}
+}
+
 // Front returns at most n of the buffered bytes.
 func (r *Reader) Front(n int) []byte {
 	b, _ := r.in.Peek(min(r.in.Buffered(), n))

@@ -8,7 +8,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // listenTLS is wiretest.Listen for TLS. It returns a client configuration that trusts the server.

@@ -25,16 +25,6 @@ type socket struct {
 	wake func() bool
 }
 
-func newSocket(c net.Conn, k *Clock) *socket {
-	return &socket{Conn: c, clock: k, stamps: newStamper(c)}
-}
-
-// arm sets the write and read deadlines at the start of a request.
-func (s *socket) arm() error {
-	s.armed = s.until
-	return s.SetDeadline(s.until)
-}
-
 func (s *socket) Write(p []byte) (int, error) {
 	if !s.once {
 		if err := s.flush(); err != nil {

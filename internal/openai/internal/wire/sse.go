@@ -9,14 +9,14 @@ import (
 type Event struct {
 	Data    []byte // data lines joined by newlines, trimmed; valid until the next call of Next
 	Named   bool   // has an event: line, so Data need not be a chunk
-	Failed  bool   // event: error
+	Failed  bool   // event: error, or a field error
 	Note    []byte // the last comment before the end of the event, where Dynamo puts the error text
 	Arrival Arrival
 }
 
 // A Scanner splits a stream of server-sent events into events, at any split into reads. It copies only lines that a read
 // left incomplete. As in the standard, lines end in LF, CRLF or CR, and the stream may begin with a byte order mark. Empty
-// events, comments, and fields other than data and event are skipped.
+// events, comments, and fields other than data, event and error are skipped.
 type Scanner struct {
 	begun   bool   // a line was read
 	cr      bool   // the last byte was a CR, which ended a line: a following LF belongs to it
@@ -31,11 +31,12 @@ type Scanner struct {
 // NoteBytes is the number of bytes of a comment that are kept.
 const NoteBytes = 128
 
-// maxEvent bounds a line and the data of an event, in bytes.
-const maxEvent = 4 << 20
+// maxEvent bounds a line and the data of an event, in bytes. The ids of a prompt of a million tokens, which vLLM
+// repeats in an event of its own, have at most 8 bytes each.
+const maxEvent = 8 << 20
 
 // ErrEvent reports an event that is too long.
-var ErrEvent = errors.New("an event of the stream is over 4 MiB")
+var ErrEvent = errors.New("an event of the stream is over 8 MiB")
 
 // Reset prepares the Scanner for the next stream, and frees a buffer that a long event has grown.
 func (s *Scanner) Reset() {
@@ -151,10 +152,15 @@ func (s *Scanner) field(line []byte, carried bool, a Arrival) (ended bool) {
 		if v, ok := afterColon(line[len("data"):]); ok {
 			s.data(v, carried, a)
 		}
+	case bytes.HasPrefix(line, []byte("error")): // llama.cpp's own field
+		if v, ok := afterColon(line[len("error"):]); ok {
+			s.event.Failed = true
+			s.data(v, carried, a)
+		}
 	case bytes.HasPrefix(line, []byte("event")):
 		if name, ok := afterColon(line[len("event"):]); ok {
 			name = bytes.TrimSpace(name)
-			s.event.Failed = string(name) == "error"
+			s.event.Failed = s.event.Failed || string(name) == "error"
 			s.event.Named = len(name) > 0 && string(name) != "message"
 		}
 	}

@@ -72,6 +72,10 @@ func TestScanner(t *testing.T) {
 		"empty after carried":      {[]string{"data: a", "\n\ndata\n\ndata: b\n\n"}, []string{"1: a", "1: b"}},
 		"error with data":          {[]string{"event: error\ndata: {}\n\n"}, []string{"0: {} failed "}},
 		"error without data":       {[]string{"event: error\n: gone\n\ndata: a\n\n"}, []string{"0:  failed gone", "0: a"}},
+		"a field error": {
+			[]string{"error: a\n\ndata: b\nerror\nevent: message\n\n"},
+			[]string{"0: a failed ", "0: b failed "},
+		},
 		"comment before the error": {[]string{": gone\nevent:error\n\n"}, []string{"0:  failed gone"}},
 		"named":                    {[]string{"event: note\ndata: a\n\nevent: message\ndata: b\n\n"}, []string{"0: a named", "0: b"}},
 		"name without data":        {[]string{"event: note\n\ndata: a\n\n"}, []string{"0: a"}},
@@ -80,12 +84,18 @@ func TestScanner(t *testing.T) {
 			[]string{"data: a\n", "\ndata: b", "\n", "\n"},
 			[]string{"0: a", "2: b"},
 		},
-		"no blank line at the end":  {[]string{"data: a\n\ndata: b\n"}, []string{"0: a", "0: b"}},
-		"no line end at the end":    {[]string{"data: a\n\n", "data: [DONE]"}, []string{"0: a", "1: [DONE]"}},
-		"only a CR at the end":      {[]string{"data: a\r\n\r"}, []string{"0: a"}},
-		"a comment over its bound":  {[]string{":" + strings.Repeat("x", 1000) + "\nevent: error\n\n"}, []string{"0:  failed " + strings.Repeat("x", 128)}},
-		"a line over its bound":     {[]string{"data: " + strings.Repeat("x", maxEvent)}, []string{ErrEvent.Error()}},
-		"many lines over the bound": {[]string{strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 5)}, []string{ErrEvent.Error()}},
+		"no blank line at the end": {[]string{"data: a\n\ndata: b\n"}, []string{"0: a", "0: b"}},
+		"no line end at the end":   {[]string{"data: a\n\n", "data: [DONE]"}, []string{"0: a", "1: [DONE]"}},
+		"only a CR at the end":     {[]string{"data: a\r\n\r"}, []string{"0: a"}},
+		"a comment over its bound": {
+			[]string{":" + strings.Repeat("x", 1000) + "\nevent: error\n\n"},
+			[]string{"0:  failed " + strings.Repeat("x", 128)},
+		},
+		"a line over its bound": {[]string{"data: " + strings.Repeat("x", maxEvent)}, []string{ErrEvent.Error()}},
+		"many lines over the bound": {
+			[]string{strings.Repeat("data: "+strings.Repeat("x", 2<<20)+"\n", 5)},
+			[]string{ErrEvent.Error()},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, scanned(c.pieces...)); diff != "" {
@@ -130,11 +140,12 @@ func naive(text string) []string {
 		case name == "":
 			note = string(bytes.TrimSpace([]byte(value)))
 			note = note[:min(len(note), 128)]
-		case name == "data":
+		case name == "data" || name == "error":
+			failed = failed || name == "error"
 			data = append(data, strings.TrimPrefix(value, " "))
 		case name == "event":
 			n := string(bytes.TrimSpace([]byte(value)))
-			failed, named = n == "error", n != "" && n != "message"
+			failed, named = failed || n == "error", n != "" && n != "message"
 		}
 	}
 	return out
@@ -143,6 +154,7 @@ func naive(text string) []string {
 // FuzzScanner checks that the Events are those of naive, wherever a stream is cut into reads.
 func FuzzScanner(f *testing.F) {
 	f.Add("data: a\r\n\r\n: x\nevent: error\n\ndata:b\ndata: c\n\n", uint8(3), uint8(9))
+	f.Add("data: a\nerror: b\nevent: c\n\nerrors: d\n\n", uint8(9), uint8(9))
 	f.Add("data\n\n\ndata: [DONE]", uint8(1), uint8(2))
 	f.Add("\ufeffdata: a\r\rdata: b\r\n\r\ndata: c\n\r", uint8(2), uint8(7))
 	f.Fuzz(func(t *testing.T, text string, a, b uint8) {

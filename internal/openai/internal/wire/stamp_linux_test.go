@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"replayd/internal/openai/internal/wiretest"
+	"replayd/test/wiretest"
 )
 
 // keeping is one socket for all tests. While it is open, the kernel keeps timestamps enabled when another socket,
@@ -56,7 +56,7 @@ func stampedOnce() bool {
 		return false
 	}
 	defer func() { _ = to.Close() }()
-	w := newSocket(to, NewClock())
+	w := NewConn(to, NewClock()).socket
 	if _, err = from.Write([]byte("a")); err == nil {
 		_, err = w.Read(make([]byte, 1))
 	}
@@ -94,7 +94,7 @@ func TestStampIsNotTheFINs(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		w := newSocket(conn, NewClock())
+		w := NewConn(conn, NewClock()).socket
 		buffer := make([]byte, 100)
 		if _, err := w.Read(buffer); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	w := newSocket(conn, NewClock())
+	w := NewConn(conn, NewClock()).socket
 	buffer := make([]byte, 100)
 	read := func() (string, error) {
 		n, err := w.Read(buffer)

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"replayd/internal/config"
+)
+
+// A command that is stuck, in its start or later, ends with the first signal within the drain and 5 s, and with the second within 5 s.
+func TestSignalsEndWhatIsStuck(t *testing.T) {
+	for name, c := range map[string]struct {
+		drain, second time.Duration // second: after the first signal; 0: none
+		starts        bool          // the drain is not known yet
+		want          time.Duration
+	}{
+		"one signal":                {drain: 30 * time.Second, want: 34500 * time.Millisecond},
+		"two signals":               {drain: 30 * time.Second, second: 10 * time.Second, want: 14500 * time.Millisecond},
+		"the second at the end":     {drain: 30 * time.Second, second: 33 * time.Second, want: 34500 * time.Millisecond},
+		"a signal during the start": {drain: 30 * time.Second, starts: true, want: 4500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				hard, abort := context.WithCancel(t.Context())
+				defer abort()
+				ctx, stop := context.WithCancelCause(hard)
+				w, release := &world{}, make(chan struct{})
+				defer close(release)
+				if !c.starts {
+					w.drains(config.Config{Drain: c.drain})
+				}
+				begin := time.Now()
+				stop(&signaled{syscall.SIGTERM})
+				if c.second > 0 {
+					time.AfterFunc(c.second, abort)
+				}
+				err := w.execute(ctx, hard, &cobra.Command{SilenceUsage: true, SilenceErrors: true, RunE: func(*cobra.Command, []string) error {
+					<-release
+					return nil
+				}})
+				code := (*exitError)(nil)
+				if took := time.Since(begin); took != c.want || !errors.As(err, &code) || code.code != 143 {
+					t.Errorf("want exit code 143 after %v, got %v after %v", c.want, err, took)
+				}
+				if want := "stopped by SIGTERM, and ended by force: something is stuck, and what it had not written is lost"; fmt.Sprint(err) != want {
+					t.Errorf("want %s, got %v", want, err)
+				}
+			})
+		})
+	}
+}
+
+// A command that ends in time after a signal ends as it says.
+func TestSignalsLetACommandEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		w, own := &world{}, errors.New("its own end")
+		stop()
+		err := w.execute(ctx, t.Context(), &cobra.Command{SilenceUsage: true, SilenceErrors: true, RunE: func(*cobra.Command, []string) error {
+			<-time.After(4 * time.Second)
+			return own
+		}})
+		if !errors.Is(err, own) {
+			t.Errorf("want %v, got %v", own, err)
+		}
+	})
+}

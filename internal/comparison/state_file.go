@@ -1,0 +1,213 @@
+package comparison
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"replayd/internal/canary"
+	"replayd/internal/file"
+)
+
+// Versions of the state file. A file of another one is not read. Every version begins as stateHead says: so it is told
+// from other files, a truncated one too.
+const (
+	stateVersion    = 2
+	unsealedVersion = 1 // has no checksum: its numbers are checked
+)
+
+// A stateFile is the content of the file that keeps evidence over a restart of replayd.
+type stateFile struct {
+	Version     int               `json:"version"`
+	Comparisons []json.RawMessage `json:"comparisons"`
+}
+
+// A savedComparison is the evidence of a comparison.
+type savedComparison struct {
+	Name     string          `json:"name"`
+	Identity string          `json:"identity"` // digest of everything that the evidence depends on
+	Epoch    time.Time       `json:"epoch"`
+	Epochs   int64           `json:"epochs"`  // 0: the file is of a replayd that did not count them
+	Version  string          `json:"version"` // of the candidate; "": not known
+	Models   [2]string       `json:"models"`  // of baseline and candidate
+	Evidence canary.Snapshot `json:"evidence"`
+	Pods     [2][]string     `json:"pods,omitzero"` // addresses, as Models
+
+	text   json.RawMessage // as it was read
+	damage error           // of an unsealed file
+}
+
+var (
+	stateHead    = regexp.MustCompile(`^\s*\{\s*"version"\s*:\s*-?[0-9]+\s*,\s*"comparisons"\s*:`)
+	stateHeadCut = regexp.MustCompile(`^\{"version":-?[0-9]+(,[^:]*)?$`)
+)
+
+// isState reports whether a replayd wrote a file, whole or in part. An empty one says nothing, and may be replaced.
+func isState(text []byte) bool {
+	if len(text) == 0 || stateHead.Match(text) {
+		return true
+	}
+	if m := stateHeadCut.FindSubmatch(text); m != nil {
+		const next = `,"comparisons"`
+		return len(m[1]) <= len(next) && next[:len(m[1])] == string(m[1])
+	}
+	var reordered struct{ Version, Comparisons *json.RawMessage }
+	return json.Unmarshal(text, &reordered) == nil && reordered.Version != nil && reordered.Comparisons != nil
+}
+
+// readState reads a state file, if there is one. broken says why it cannot be read; err, why it must not be used.
+func readState(path string, maxBytes int64) (all []savedComparison, broken, err error) {
+	f, err := file.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !isState(text):
+		return nil, nil, fmt.Errorf(
+			"%s: want a state file of replayd, or none, got another file, which is not replaced", path)
+	case int64(len(text)) > maxBytes:
+		return nil, fmt.Errorf("want at most %d bytes (state.max_bytes), got more", maxBytes), nil
+	case len(text) == 0:
+		return nil, nil, nil
+	}
+	all, broken = parseState(text)
+	return all, broken, nil
+}
+
+// CheckFile looks at the state file at a path without its lock: see readState.
+func CheckFile(path string, maxBytes int64) (broken, err error) {
+	_, broken, err = readState(file.Real(path), maxBytes)
+	return broken, err
+}
+
+func parseState(text []byte) (all []savedComparison, err error) {
+	var head struct {
+		Version int
+		SHA256  *string
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, err
+	}
+	unsealed := head.Version == unsealedVersion && head.SHA256 == nil
+	end := max(0, len(text)-len(seal(nil)))
+	switch {
+	case unsealed:
+	case head.Version != stateVersion:
+		return nil, fmt.Errorf("version: want %d, got %d", stateVersion, head.Version)
+	case string(text[end:]) != seal(text[:end]):
+		return nil, errors.New("sha256: want that of the file, got another one: it was damaged or edited")
+	}
+	var state stateFile
+	if err := json.Unmarshal(text, &state); err != nil {
+		return nil, err
+	}
+	for i, text := range state.Comparisons {
+		one := savedComparison{text: text}
+		if err := json.Unmarshal(text, &one); err != nil {
+			return nil, fmt.Errorf("comparisons[%d]: %w", i, err)
+		}
+		if unsealed {
+			one.damage = one.Evidence.Check()
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// mayReplace returns why the file at path must stay as it is.
+func mayReplace(path string, maxBytes int64) error {
+	f, err := file.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if isState(head[:n]) {
+		return nil
+	}
+	_, _, err = readState(path, maxBytes) // the keys may be in another order
+	return err
+}
+
+// seal returns the end of a state file: the checksum of all bytes before it.
+func seal(text []byte) string { return fmt.Sprintf(",\"sha256\":\"%x\"}\n", sha256.Sum256(text)) }
+
+// writeState replaces the file as a whole, so that a crash leaves the one before.
+func writeState(path string, state stateFile) error {
+	text, err := json.Marshal(state)
+	if err != nil {
+		return err
+	}
+	text = text[:len(text)-1] // without the last brace
+	end := "}\n"
+	if state.Version == stateVersion {
+		end = seal(text)
+	}
+	return file.ReplacePrivate(path, func(f *os.File) error {
+		_, err := f.Write(append(text, end...))
+		return err
+	})
+}
+
+const (
+	unreadableSuffix = ".unreadable"
+	maxUnreadable    = 10 // files that are kept beside a state file
+)
+
+// unreadable returns the name of the next file that is kept beside a state file.
+func unreadable(path string) (string, error) {
+	name := path + unreadableSuffix
+	for n := range maxUnreadable {
+		if n > 0 {
+			name = path + unreadableSuffix + "." + strconv.Itoa(n)
+		}
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%s: want fewer than %d files beside it that could not be read, got %d: remove some (%s…)",
+		path, maxUnreadable, maxUnreadable,
+		filepath.Base(path)+unreadableSuffix)
+}
+
+// setAside renames a state file that cannot be read, and returns its new name.
+func setAside(path string) (string, error) {
+	name, err := unreadable(path)
+	if err != nil {
+		return "", err
+	}
+	return name, os.Rename(path, name)
+}
+
+// writeAside writes a comparison that cannot be used beside its state file, without a checksum, and returns the name.
+func writeAside(path string, one savedComparison) (string, error) {
+	name, err := unreadable(path)
+	if err != nil {
+		return "", err
+	}
+	alone := stateFile{Version: unsealedVersion, Comparisons: []json.RawMessage{bytes.Clone(one.text)}}
+	return name, writeState(name, alone)
+}

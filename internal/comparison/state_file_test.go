@@ -1,0 +1,54 @@
+package comparison
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// No byte of a state file can change unnoticed, and none can be missing.
+func TestSealedState(t *testing.T) {
+	one, err := os.ReadFile(filepath.Join("testdata", "state_v1_verdict.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := parseState(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "state")
+	if err := writeState(path, stateFile{Version: stateVersion, Comparisons: []json.RawMessage{all[0].text}}); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, broken, err := readState(path, 1<<20)
+	if err != nil || broken != nil || len(got) != 1 || !bytes.Equal(got[0].text, all[0].text) {
+		t.Fatalf("got %d comparisons, %v, %v", len(got), broken, err)
+	}
+	refused := func(what string, at int, text []byte) {
+		if _, err := parseState(text); err == nil {
+			t.Errorf("byte %d %s: it is read", at, what)
+		}
+	}
+	bits := 8
+	if testing.Short() {
+		bits = 1
+	}
+	for i := range text {
+		for bit := range bits {
+			flipped := bytes.Clone(text)
+			flipped[i] ^= 1 << bit
+			refused("flipped", i, flipped)
+		}
+		refused("is the end", i, text[:i])
+		refused("is missing", i, slices.Delete(bytes.Clone(text), i, i+1))
+	}
+	refused("is followed", len(text), append(text, ' '))
+	refused("begins version 1", 0, bytes.Replace(text, []byte(`"version":2`), []byte(`"version":1`), 1))
+}

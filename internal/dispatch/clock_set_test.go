@@ -1,0 +1,67 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"replayd/internal/schedule"
+)
+
+// A setting is a dispatcher of a looped plan and a clock that can be set.
+type setting struct {
+	*Dispatcher
+	own  time.Duration // since epoch
+	wall time.Duration // ahead of own
+}
+
+func (s *setting) step(e Event) []Action {
+	own := epoch.Add(s.own)
+	return s.Step(Clock{own, own.Add(s.wall)}, e)
+}
+
+// begin begins a loop of two seconds, and returns it.
+func (s *setting) begin(number int64, on bool) *Loop {
+	l := schedule.Loop{Number: number, Start: epoch.Add(time.Duration(number) * 2 * time.Second)}
+	s.step(Event{Kind: LoopBegun, On: on, Plan: l, Period: 2 * time.Second})
+	return s.Loop(number)
+}
+
+func (s *setting) read(l *Loop, at time.Duration) *Row {
+	r := &Row{Weight: 1, Due: schedule.Due{At: l.Start.Add(at), Loop: l.Loop}}
+	s.step(Event{Kind: RowRead, Loop: l, Row: r})
+	return r
+}
+
+// The reader may hand over a row, or begin a loop, before it knows that the clock was set back by more than a loop. Neither of them keeps the plan from being
+// entered where the clock is.
+func TestReaderDoesNotKnowThatTheClockWasSet(t *testing.T) {
+	for _, row := range []bool{true, false} {
+		s := &setting{Dispatcher: New(Config{Lanes: 1, FollowsWall: true})}
+		l := s.begin(0, false)
+		s.read(l, 0)
+		s.own, s.wall = time.Second, -24*time.Hour
+		if row {
+			s.read(l, 1500*time.Millisecond)
+		} else {
+			l = s.begin(1, true)
+		}
+		if room, _ := s.Room(l, l.Start.Add(time.Second), epoch.Add(s.own)); room != OffPlan {
+			t.Errorf("row: %t: there is room %v, want the plan to be entered anew", row, room)
+		}
+		if n := s.Weight(); n != 0 {
+			t.Errorf("row: %t: %d bytes of rows of the old instants are left", row, n)
+		}
+	}
+}
+
+// The loops of a plan that does not follow the wall clock go on at their pace when it is set.
+func TestNextLoopAfterTheClockWasSet(t *testing.T) {
+	for _, set := range []time.Duration{-24 * time.Hour, 24 * time.Hour, -10 * time.Millisecond} {
+		s := &setting{Dispatcher: New(Config{Lanes: 1})}
+		s.begin(0, false)
+		s.own, s.wall = time.Second, set
+		if r := s.read(s.begin(1, true), time.Second); !r.Due.At.Equal(epoch.Add(3 * time.Second)) {
+			t.Errorf("set by %v: a row of the next loop is due %v after the begin, want 3s", set, r.Due.At.Sub(epoch))
+		}
+	}
+}

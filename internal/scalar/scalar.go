@@ -1,0 +1,137 @@
+// Package scalar has types for options that are more than a number or a text. Each decodes and encodes itself, so a text
+// has one meaning in a file, the environment and a flag.
+package scalar
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/units"
+	"github.com/prometheus/common/model"
+)
+
+// Duration is a length of time; the file requires a unit ("500ms", "1h30m", "1d").
+type Duration time.Duration
+
+// Bytes is a size in bytes; the file allows a unit ("8MiB", "64KB").
+type Bytes int64
+
+// A Within is the first and the last of a range of shares: 25-75%. The zero value is none.
+type Within [2]float64
+
+// Words is a list of words; in the file a list, or a string with words separated by commas.
+type Words []string
+
+// Auto is a number, or -1 for "auto".
+type Auto int
+
+// Integer is an integer that is distinct from no value; the file has no fraction, and null for no value.
+type Integer int64
+
+// AutoValue is the value of "auto".
+const AutoValue Auto = -1
+
+var (
+	_ encoding.TextUnmarshaler = (*Duration)(nil)
+	_ encoding.TextUnmarshaler = (*Bytes)(nil)
+	_ encoding.TextUnmarshaler = (*Auto)(nil)
+	_ encoding.TextUnmarshaler = (*Words)(nil)
+	_ encoding.TextUnmarshaler = (*Integer)(nil)
+	_ encoding.TextUnmarshaler = (*Within)(nil)
+)
+
+// UnmarshalText parses Go's format ("1.5s") or Prometheus' ("1d"). "" and "0" are 0; any other number requires a unit.
+func (d *Duration) UnmarshalText(text []byte) error {
+	s := string(text)
+	if s == "" {
+		*d = 0
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil {
+		p, perr := model.ParseDuration(s)
+		if perr != nil {
+			return fmt.Errorf("want a duration with a unit, such as 30s or 5m, got %q", s)
+		}
+		v = time.Duration(p)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// String returns the duration in Go's format.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// UnmarshalText parses a number of bytes, optionally with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB).
+func (b *Bytes) UnmarshalText(text []byte) error {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		*b = Bytes(n)
+		return nil
+	}
+	n, err := units.ParseStrictBytes(string(text))
+	if err != nil {
+		return fmt.Errorf("want a size, such as 8MiB, got %q", text)
+	}
+	if n == math.MaxInt64 || n < 0 && text[0] != '-' { // units converts a float64, which can overflow an int64
+		return fmt.Errorf("want a size below 8EiB, got %q", text)
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+// UnmarshalText parses a non-negative integer or "auto".
+func (a *Auto) UnmarshalText(text []byte) error {
+	if string(text) == "auto" {
+		*a = AutoValue
+		return nil
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 0 {
+		return errors.New(`want an integer ≥ 0 or auto, got "` + string(text) + `"`)
+	}
+	*a = Auto(n)
+	return nil
+}
+
+// UnmarshalText parses an integer.
+func (i *Integer) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		return fmt.Errorf("want an integer, got %q", text)
+	}
+	*i = Integer(n)
+	return nil
+}
+
+// UnmarshalText parses words separated by commas.
+func (w *Words) UnmarshalText(text []byte) error {
+	*w = nil
+	for word := range strings.SplitSeq(string(text), ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			*w = append(*w, word)
+		}
+	}
+	return nil
+}
+
+// UnmarshalText parses two percentages: 25-75%. "" is none.
+func (w *Within) UnmarshalText(text []byte) error {
+	*w = Within{}
+	if len(text) == 0 {
+		return nil
+	}
+	percent, whole := strings.CutSuffix(string(text), "%")
+	from, to, two := strings.Cut(percent, "-")
+	a, errA := strconv.ParseFloat(strings.TrimSuffix(from, "%"), 64)
+	b, errB := strconv.ParseFloat(to, 64)
+	if !whole || !two || errA != nil || errB != nil || !(a >= 0 && a <= b && b <= 100) {
+		return fmt.Errorf("want two percentages, such as 25-75%%, got %q", text)
+	}
+	*w = Within{a / 100, b / 100}
+	return nil
+}

@@ -1,0 +1,143 @@
+package scrape
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"replayd/test/outside"
+)
+
+// A line of a recorded page is dropped, repeated, cut or garbled. Figures that are not computed from the family of that line stay as they were; none of
+// the family is lower than it was where the damage can be seen. A line that is gone, or that has another number, cannot be seen.
+func TestMutatedPages(t *testing.T) {
+	mutations := outside.Knob(t, "SCRAPE_MUTATIONS", 4000, strconv.Atoi)
+	pages, err := filepath.Glob("testdata/pages/*.txt")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages", err)
+	}
+	v, err := NewVocabulary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(body []byte) (*Page, *Reading) {
+		wanted, told := v.Recognizer()
+		p, err := Parse(body, text004, wanted)
+		if p == nil || err != nil {
+			return p, nil
+		}
+		return p, v.Read(p, told())
+	}
+	rng := rand.New(rand.NewPCG(1, 44))
+	seen := map[string]int{}
+	for _, path := range pages {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = append(bytes.TrimRight(body, "\n"), '\n')
+		whole, before := read(body)
+		if before == nil || len(before.Figures) == 0 {
+			continue // a page of another format, or without figures
+		}
+		lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
+		for range max(1, mutations/len(pages)) {
+			at := rng.IntN(len(lines))
+			name, mutated := mutate(lines[at], rng)
+			changed := slices.Clone(lines)
+			changed = slices.Replace(changed, at, at+1, mutated...)
+			now, after := read([]byte(strings.Join(changed, "\n") + "\n"))
+			what := fmt.Sprintf("%s:%d, %s: %q", filepath.Base(path), at+1, name, mutated)
+			if after == nil {
+				t.Fatalf("%s: no page", what)
+			}
+			touched := map[string]bool{}
+			for _, line := range append(mutated, lines[at]) {
+				touched[familyOf(nameOn([]byte(line)))] = true
+			}
+			for _, near := range []int{at - 1, at + 1} { // without a comment between two families the line may be of either
+				if near >= 0 && near < len(lines) && !strings.HasPrefix(lines[near], "#") {
+					touched[familyOf(nameOn([]byte(lines[near])))] = true
+				}
+			}
+			if after.Engine != before.Engine {
+				t.Fatalf("%s: the engine is %q, want %q", what, after.Engine, before.Engine)
+			}
+			for _, q := range quantities {
+				was, is := figuresOf(before, q), figuresOf(after, q)
+				switch {
+				case reflect.DeepEqual(was, is):
+					seen["the same"]++
+				case !v.uses(before.Engine, q, touched):
+					t.Fatalf("%s: %s is %v, want %v", what, q.Name, is, was)
+				case len(is) == 0:
+					seen["left out"]++
+				case now.Bad > whole.Bad:
+					t.Fatalf("%s: %s is %v and a line was left out, want none or %v", what, q.Name, is, was)
+				default:
+					seen["not seen: "+name]++
+				}
+			}
+		}
+	}
+	t.Log(seen)
+}
+
+// figuresOf returns the figures of a quantity.
+func figuresOf(r *Reading, q *Quantity) (all []Figure) {
+	for _, f := range r.Figures {
+		if f.Quantity == q {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// uses reports whether a row of an engine computes a quantity from one of some families.
+func (v *Vocabulary) uses(engine string, q *Quantity, families map[string]bool) bool {
+	for _, row := range v.rows[engine] {
+		if row.Quantity != q.Name {
+			continue
+		}
+		names := append(row.names(), row.Less)
+		if row.Plus != "" {
+			names = append(names, row.added().names()...)
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return families[familyOf(name)] }) {
+			return true
+		}
+	}
+	return false
+}
+
+// mutate changes a line in one of several ways.
+func mutate(line string, rng *rand.Rand) (name string, lines []string) {
+	at := 0
+	if len(line) > 0 {
+		at = rng.IntN(len(line))
+	}
+	switch rng.IntN(6) {
+	case 0:
+		return "dropped", nil
+	case 1:
+		return "repeated", []string{line, line}
+	case 2:
+		return "cut", []string{line[:at]}
+	case 3:
+		return "without its beginning", []string{line[at:]}
+	case 4:
+		return "torn", []string{line[:at], line[at:]}
+	}
+	garbled := []byte(line)
+	if len(garbled) > 0 {
+		garbled[at] = "\x00\xff\"{}\\ x9=,"[rng.IntN(11)]
+	}
+	return "garbled", []string{string(garbled)}
+}

@@ -1,0 +1,107 @@
+package scrape
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"replayd/internal/limits"
+)
+
+// Read translates p to the vocabulary. The engine is the one whose rows find the most quantities: a page can hold the
+// metrics of several engines, for instance a Dynamo worker with its own and those of its engine. If no row finds any,
+// the engine is told, which Recognizer derived from the names on the page. A quantity found by the user's rows replaces
+// the engine's.
+func (v *Vocabulary) Read(p *Page, told string) *Reading {
+	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
+	most := 0
+	for _, engine := range v.engines {
+		r, found := readRows(p, v.rows[engine])
+		if len(found) > most {
+			most, best = len(found), r
+			best.Engine = engine
+		}
+	}
+	mine := v.user
+	if best.Engine != "" { // skip the user's rows for other engines
+		mine = slices.DeleteFunc(slices.Clone(mine), func(r Row) bool {
+			return r.Engine != "" && v.rows[r.Engine] != nil && r.Engine != best.Engine
+		})
+	}
+	r, found := readRows(p, mine)
+	if len(found) == 0 {
+		return best
+	}
+	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] != nil })
+	best.Figures = append(best.Figures, r.Figures...)
+	for q := range found {
+		best.gaps[q] = r.gaps[q]
+	}
+	best.Model = cmp.Or(best.Model, r.Model)
+	if best.Engine == "" {
+		best.Engine = "custom"
+	}
+	for i := range mine {
+		if row := &mine[i]; row.Engine != "" && found[quantity(row.Quantity)] == row {
+			best.Engine = row.Engine
+		}
+	}
+	return best
+}
+
+// readRows returns the figures that rows find on a page. Of several rows for one quantity, the first that finds figures
+// counts.
+func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
+	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]*Row{}
+	for i := range rows {
+		row := &rows[i]
+		q := quantity(row.Quantity)
+		if found[q] != nil {
+			continue
+		}
+		var got []Figure
+		var gap bool
+		switch {
+		case row.isDamaged(p): // nor does another row give it, which may see less
+			found[q], r.gaps[q] = row, true
+			continue
+		case row.kind() == Histogram && row.Take == "":
+			got = row.histograms(p)
+		default:
+			got, gap = row.values(p)
+		}
+		if gap {
+			r.gaps[q] = true
+		}
+		if len(got) == 0 {
+			continue
+		}
+		found[q] = row
+		r.Figures = append(r.Figures, got...)
+		if r.Model == "" {
+			r.Model = row.model(p)
+		}
+	}
+	return r, found
+}
+
+// load returns the waiting requests of all ranks together and the highest KV-cache usage. A figure that is missing for
+// some ranks is NaN.
+func (r *Reading) load() limits.Load {
+	l := limits.Unknown()
+	for _, f := range r.Figures {
+		switch {
+		case r.gaps[f.Quantity]:
+		case f.Quantity.Name == "requests_waiting":
+			if math.IsNaN(l.Waiting) {
+				l.Waiting = 0
+			}
+			l.Waiting += f.Value
+		case f.Quantity.Name == "kv_cache_usage_ratio":
+			if math.IsNaN(l.KVCacheUsage) || f.Value > l.KVCacheUsage {
+				l.KVCacheUsage = f.Value
+			}
+		}
+	}
+	return l
+}

@@ -1,0 +1,110 @@
+package scrape
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/prometheus/model/histogram"
+)
+
+// A Kind is the type of a metric.
+type Kind string
+
+// The kinds.
+const (
+	Gauge     Kind = "gauge"
+	Counter   Kind = "counter"
+	Histogram Kind = "histogram"
+	Info      Kind = "info" // a gauge of 1 whose labels say something
+)
+
+// A Family describes the series of one name.
+type Family struct {
+	Name string
+	Help string
+	Kind Kind
+	desc *prometheus.Desc
+}
+
+// NewFamily returns the family of a name. Its series have these labels.
+func NewFamily(name, help string, kind Kind, labels []string) *Family {
+	return &Family{name, help, kind, prometheus.NewDesc(name, help, labels, nil)}
+}
+
+// Desc returns the family as the registry knows it.
+func (f *Family) Desc() *prometheus.Desc { return f.desc }
+
+// A Series is one series of an engine or of a GPU: /metrics shows it, and others read it in memory. Nothing changes it.
+// No metric type of client_golang accepts given buckets of both kinds, or labels that series share.
+type Series struct {
+	*Family
+	Labels    []*dto.LabelPair // sorted by name
+	Part      bool             // of a MIG instance, and so within a figure of its GPU
+	Value     float64          // of a gauge or a counter
+	Histogram *dto.Histogram   // with the engine's own buckets: classic, native or both; else nil
+}
+
+// Write implements prometheus.Metric.
+func (s *Series) Write(m *dto.Metric) error {
+	m.Label = s.Labels
+	switch s.Kind {
+	case Histogram:
+		m.Histogram = s.Histogram
+	case Counter:
+		m.Counter = &dto.Counter{Value: &s.Value}
+	default:
+		m.Gauge = &dto.Gauge{Value: &s.Value}
+	}
+	return nil
+}
+
+// Pair returns a label.
+func Pair(name, value string) *dto.LabelPair { return &dto.LabelPair{Name: &name, Value: &value} }
+
+// Values are the latest series of one engine, or of one source of GPUs.
+type Values struct {
+	Target string
+	Up     bool      // the latest reading succeeded
+	At     time.Time // when the series were read; zero: never yet
+	Series []*Series // as on /metrics; empty after too many failures in a row
+}
+
+// proto returns the histogram as /metrics has it; nil for none.
+func (b *Buckets) proto() *dto.Histogram {
+	if b == nil {
+		return nil
+	}
+	h := &dto.Histogram{SampleCount: new(b.Count), SampleSum: new(b.Sum)}
+	for i, upper := range b.Upper {
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(upper), CumulativeCount: new(b.Cumulative[i])})
+	}
+	if n := b.Native; n != nil {
+		h.Schema, h.ZeroThreshold, h.ZeroCount = new(n.Schema), new(n.ZeroThreshold), new(uint64(n.ZeroCount))
+		h.PositiveSpan, h.PositiveDelta = spans(n.PositiveSpans), deltas(n.PositiveBuckets)
+		h.NegativeSpan, h.NegativeDelta = spans(n.NegativeSpans), deltas(n.NegativeBuckets)
+		if len(h.PositiveSpan)+len(h.NegativeSpan) == 0 && n.ZeroThreshold == 0 && n.ZeroCount == 0 {
+			h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}} // else parsed as classic
+		}
+	}
+	return h
+}
+
+func spans(list []histogram.Span) []*dto.BucketSpan {
+	out := make([]*dto.BucketSpan, len(list))
+	for i, s := range list {
+		out[i] = &dto.BucketSpan{Offset: new(s.Offset), Length: new(s.Length)}
+	}
+	return out
+}
+
+// deltas converts counts to the protobuf format: each count as the difference from the previous one.
+func deltas(counts []float64) []int64 {
+	out := make([]int64, len(counts))
+	before := int64(0)
+	for i, c := range counts {
+		out[i] = int64(c) - before
+		before = int64(c)
+	}
+	return out
+}
