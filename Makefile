@@ -4,7 +4,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help suites suite test lint fmt check frozen build build-dcgm image image-push sbom release release-push \
-  docs dashboards chart runbook owner clean force
+  generate goldens docs dashboards chart runbook owner clean force
 
 # The product is built without cgo, and so are its tests: one build serves both. Only the race detector needs it.
 export CGO_ENABLED := 0
@@ -31,9 +31,9 @@ DIST    ?= $(CURDIR)/dist
 RELEASE := cd tools/release && go run . -root ../.. -version $(VERSION) -revision $(REVISION) $(SMALL) -out $(DIST)
 
 # Tests and tools with libraries that the product must not depend on.
-MODULES := test/kubernetes test/mixin test/rollouts tools/runbook tools/release
-# Those with so many packages that the linter needs longer than their tests: only go vet looks at them.
-LARGE := test/argo test/flagger
+MODULES := test/mixin test/rollouts tools/runbook tools/release
+# Those with a thousand packages and more; the suite lint-large looks at them.
+LARGE := test/argo test/flagger test/kubernetes
 
 TAGS := real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial,canary
 LINT := golangci-lint
@@ -67,7 +67,7 @@ lint: ## go vet, golangci-lint, no cgo; its first build takes minutes
 	$(TOOL) $(LINT) run
 	go vet -tags dcgm ./internal/gpu/... ./test/dcgm/
 	$(TOOL) $(LINT) run --build-tags dcgm ./internal/gpu/... ./test/dcgm/
-	for m in $(MODULES) $(LARGE); do (cd $$m && go vet -tags real ./...) || exit 1; done
+	for m in $(MODULES); do (cd $$m && go vet -tags real ./...) || exit 1; done
 	for m in $(MODULES); do \
 	  (cd $$m && $(THERE) $(LINT) run --build-tags real -c ../../.golangci.yml ./...) || exit 1; \
 	done
@@ -76,7 +76,7 @@ fmt: ## formats every Go file
 	$(TOOL) $(LINT) fmt
 	for m in $(MODULES) $(LARGE); do (cd $$m && $(THERE) $(LINT) fmt -c ../../.golangci.yml) || exit 1; done
 
-check: ## all of what CI does, small; .ci/run full is full size
+check: ## the gate: what must hold before a change lands
 	.ci/run
 
 frozen: ## times and memory of this tree and of COMMIT, in turns
@@ -110,6 +110,16 @@ docs: ## bin/docs, the documents' site: needs Python 3.11, pip's index
 	@.cache/docs/bin/pip install --quiet --disable-pip-version-check --require-hashes -r docs/site/requirements.txt
 	@.cache/docs/bin/sphinx-build -q -n -W --keep-going -E -d .cache/doctrees -b html -c docs/site . bin/docs
 	@echo "bin/docs/docs/site/index.html: $$(find bin/docs -name '*.html' | wc -l) pages"
+
+generate: ## writes anew what is made from sources
+	$(MAKE) --no-print-directory runbook dashboards
+	$(MAKE) --no-print-directory chart
+	go test -count=1 ./cmd/replayd -run '^TestReferenceOfTheCommandLine$$' -update
+
+goldens: ## rewrites golden files, and shows what changed
+	@packages=$$(git grep -lF 'flag.Bool("update"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|'); \
+	go test -count=1 $$packages -update
+	@git diff --stat
 
 dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...

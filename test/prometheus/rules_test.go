@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -27,33 +26,6 @@ const (
 	ruleWindow = 5 * time.Minute / scale
 	ruleEvery  = time.Minute / scale
 )
-
-// TestRules checks the rules with promtool and runs their own tests.
-func TestRules(t *testing.T) {
-	promtool := outside.PrometheusTool(t, "promtool")
-	f := func(path string, args ...string) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			t.Parallel() // a test covers hours
-			cmd := exec.CommandContext(t.Context(), promtool, append(args, filepath.Base(path))...)
-			cmd.Dir = filepath.Dir(path)
-			if said, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("promtool %q: %v\n%s", args, err, said)
-			}
-		})
-	}
-	for pattern, args := range map[string][]string{
-		"*.yaml":            {"check", "rules", "--lint=all", "--lint-fatal"},
-		"tests/*_test.yaml": {"test", "rules"},
-	} {
-		paths, err := filepath.Glob(filepath.Join(filepath.Dir(rules), pattern))
-		if err != nil || len(paths) < 2 {
-			t.Fatalf("%s: want two files or more, got %q, %v", pattern, paths, err)
-		}
-		for _, path := range paths {
-			f(path, args...)
-		}
-	}
-}
 
 const ruleScrapes = `
 global: {scrape_interval: 1s, scrape_timeout: 1s}

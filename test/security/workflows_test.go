@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -99,63 +98,35 @@ func TestStepsRunAnywhere(t *testing.T) {
 	}
 }
 
-// Nightly has everything that .ci/run runs at full size alone.
+// Nightly has every suite of .ci/suites, the small ones and those of full size.
 func TestNightlyIsWhole(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
+	text, err := os.ReadFile(filepath.Join(root, ".ci/suites"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := regexp.MustCompile(`\b(?:bench-[a-z]+|canary-hours)\b`).FindAllString(string(text), -1)
-	if len(full) < 10 {
-		t.Fatalf("want the suites of full size in .ci/run, got %q", full)
+	lists := regexp.MustCompile(`(?ms)^(?:small|full)=\((.*?)^\)`).FindAllStringSubmatch(string(text), -1)
+	if len(lists) != 2 {
+		t.Fatalf("want two lists of suites in .ci/suites, got %d", len(lists))
 	}
 	suites := workflows(t)["nightly.yml"].Jobs["suite"].Strategy.Matrix["suite"]
-	for _, suite := range append(full, "race", "cover", "fuzz", "vuln") {
-		if !slices.Contains(suites, suite) {
-			t.Errorf("nightly.yml: want %s", suite)
+	for _, list := range lists {
+		names := strings.Fields(list[1])
+		if len(names) < 30 {
+			t.Errorf("want 30 suites or more in .ci/suites, got %q", names)
+		}
+		for _, name := range names {
+			if !slices.Contains(suites, name) {
+				t.Errorf("nightly.yml: want %s", name)
+			}
 		}
 	}
 }
 
-// The workflows, which have a network, fail without the database of vulnerabilities. Elsewhere .ci/run lists the step as skipped, and fails
-// as tools/vuln does.
+// The workflows, which have a network, fail without the database of vulnerabilities.
 func TestVulnIsRequired(t *testing.T) {
 	for _, name := range []string{"ci.yml", "nightly.yml"} {
 		if got := workflows(t)[name].Env["VULN_REQUIRED"]; got != "true" {
 			t.Errorf("%s: want VULN_REQUIRED: true, got %q", name, got)
-		}
-	}
-	text, err := os.ReadFile(filepath.Join(root, ".ci/run"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	functions := regexp.MustCompile(`(?ms)^(?:step|skip|vulnerabilities)\(\) \{.*?^\}`).FindAllString(string(text), -1)
-	calls := regexp.MustCompile(`(?m)^ *step "vulnerabilities" .*$`).FindAllString(string(text), -1)
-	if len(functions) != 3 || len(calls) != 1 {
-		t.Fatalf("want three functions and a step in .ci/run, got %q, %q", functions, calls)
-	}
-	if _, err := exec.LookPath("bash"); err != nil {
-		machine.Lacks(t, "bash", err)
-	}
-	for code, want := range map[string]string{"0": "    0 s  vulnerabilities\n", "1": "", "3": "SKIPPED  vulnerabilities: no database\n"} {
-		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, "tools"), 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "tools/vuln"), []byte("#!/bin/sh\nexit "+code+"\n"), 0o700); err != nil { //nolint:gosec // a program
-			t.Fatal(err)
-		}
-		script := "set -euo pipefail\nexec 3>&1\nlogs=.; at_lane=main\n" + strings.Join(append(functions, calls...), "\n")
-		cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if failed := err != nil; failed != (code == "1") {
-			t.Errorf("%s: got %v, %s", code, err, out)
-		}
-		steps, err := os.ReadFile(filepath.Join(dir, "main.steps"))
-		steps = regexp.MustCompile(`^ *\d+ s`).ReplaceAll(steps, []byte("    0 s")) // however long it took
-		if err != nil && code != "1" || string(steps) != want {
-			t.Errorf("%s: want %q in the summary, got %q, %v, %s", code, want, steps, err, out)
 		}
 	}
 }
