@@ -117,7 +117,7 @@ generate: ## writes anew what is made from sources
 	go test -count=1 ./cmd/replayd -run '^TestReferenceOfTheCommandLine$$' -update
 
 goldens: ## rewrites golden files, and shows what changed
-	@packages=$$(git grep -lF 'flag.Bool("update"' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|'); \
+	@packages=$$(git grep -lF 'flag.Bool("update"' -- '*_test.go' | xargs grep -L '^//go:build' | xargs -n 1 dirname | sort -u | sed 's|^|./|'); \
 	go test -count=1 $$packages -update
 	@git diff --stat
 

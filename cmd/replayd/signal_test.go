@@ -14,6 +14,13 @@ import (
 	"replayd/internal/config"
 )
 
+// runs returns a command without arguments; by itself it would take those of the test.
+func runs(f func() error) *cobra.Command {
+	c := &cobra.Command{SilenceUsage: true, SilenceErrors: true, RunE: func(*cobra.Command, []string) error { return f() }}
+	c.SetArgs([]string{})
+	return c
+}
+
 // A command that is stuck, in its start or later, ends with the first signal within the drain and 5 s, and with the second within 5 s.
 func TestSignalsEndWhatIsStuck(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -41,10 +48,10 @@ func TestSignalsEndWhatIsStuck(t *testing.T) {
 				if c.second > 0 {
 					time.AfterFunc(c.second, abort)
 				}
-				err := w.execute(ctx, hard, &cobra.Command{SilenceUsage: true, SilenceErrors: true, RunE: func(*cobra.Command, []string) error {
+				err := w.execute(ctx, hard, runs(func() error {
 					<-release
 					return nil
-				}})
+				}))
 				code := (*exitError)(nil)
 				if took := time.Since(begin); took != c.want || !errors.As(err, &code) || code.code != 143 {
 					t.Errorf("want exit code 143 after %v, got %v after %v", c.want, err, took)
@@ -63,10 +70,10 @@ func TestSignalsLetACommandEnd(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		w, own := &world{}, errors.New("its own end")
 		stop()
-		err := w.execute(ctx, t.Context(), &cobra.Command{SilenceUsage: true, SilenceErrors: true, RunE: func(*cobra.Command, []string) error {
+		err := w.execute(ctx, t.Context(), runs(func() error {
 			<-time.After(4 * time.Second)
 			return own
-		}})
+		}))
 		if !errors.Is(err, own) {
 			t.Errorf("want %v, got %v", own, err)
 		}

@@ -76,9 +76,9 @@ func trace(t *testing.T, dir string) (path string) {
 	return outside.Write(t, dir, "trace.jsonl", text.String())
 }
 
-// The demo shows requests that are done and their latency, has them on its page, and ends with exit code 0.
+// The demo shows requests that are done and their latency, has them on its page, and ends with exit code 0 at Ctrl-C.
 func TestDemo(t *testing.T) {
-	p := outside.Start(t, filepath.Join(t.TempDir(), "demo.out"), binary, "demo", "--duration", "10s", "--web.listen-address", anyPort)
+	p := outside.Start(t, filepath.Join(t.TempDir(), "demo.out"), binary, "demo", "--web.listen-address", anyPort)
 	url := said(t, p, `^ *metrics of replayd +(http://\S+)/metrics$`)
 	outside.Until(t, patience, func() error {
 		page, err := outside.Scrape(t.Context(), url)
@@ -88,6 +88,7 @@ func TestDemo(t *testing.T) {
 		return err
 	})
 	said(t, p, `^ +\d+s  ([1-9]\d*) done  \d+\.\d/s  \d+ in flight  0 failed  TTFT p50 +[1-9]`)
+	p.Signal(t, syscall.SIGINT)
 	p.Wait(t, patience)
 	if p.Err != nil {
 		t.Errorf("want exit code 0, got %v", p.Err)
