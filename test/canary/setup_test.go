@@ -23,6 +23,7 @@ import (
 
 	"replayd/bench/lab"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -56,6 +57,7 @@ func TestMain(m *testing.M) {
 			panic(fmt.Errorf("CANARY_SPACING: %w", err))
 		}
 	}
+	machine.Settle()
 	steal := lab.WatchSteal(outside.StealTime)
 	code := outside.Main(m, &binary)
 	steal.Stop()

@@ -12,13 +12,14 @@ import (
 	"replayd/test/machine"
 )
 
-// The suites that .ci/suites runs here: good passes, bad fails, chance fails once, absent cannot be had, cut ends the whole
-// run at its first try.
+// The suites that .ci/suites runs here: good passes, bad fails, chance fails once, absent cannot be had, busy
+// lacks a quiet machine, cut ends the whole run at its first try.
 const stub = `#!/usr/bin/env bash
 case $1 in
-names) printf '%s\n' good bad chance absent cut last ;;
+names) printf '%s\n' good bad chance absent busy cut last ;;
 good | last) ;;
 absent) echo "no database"; exit 3 ;;
+busy) echo "    a_test.go:7: not measured: load 8.5: the lateness of the requests" ;;
 chance) [ -e tried ] || { touch tried; exit 1; } ;;
 cut) [ -e begun ] || { touch begun; kill -KILL "$PPID"; sleep 60; } ;;
 *) echo "it is bad"; exit 1 ;;
@@ -107,6 +108,7 @@ func TestSuites(t *testing.T) {
 		{[]string{"good", "last"}, "good             passed\nlast             passed\n", 0},
 		{[]string{"chance", "good"}, "chance           FLAKY\ngood             passed\n", 0},
 		{[]string{"absent", "good"}, "absent           not had\ngood             passed\n", 0},
+		{[]string{"busy", "good"}, "busy             not measured: load 8.5\ngood             passed\n", 0},
 		{[]string{"bad", "good", "last"}, "bad              FAILED\ngood             passed\nlast             passed\n", 1},
 		{[]string{"good", "bad"}, "good             passed\nbad              FAILED\n", 1},
 	} {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	flag.Parse() // an explicit -parallel takes precedence
+	machine.Settle()
 	os.Exit(outside.Main(m, &binary))
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -81,7 +82,7 @@ func (p prometheus) nativeHistograms(t *testing.T) {
 		}
 		q := p.number(t, `histogram_quantile(0.5, rate(replayd_ttft_seconds{job="`+job+`"}[10s]))`)
 		// No answer is faster than the engine. A bucket is 2^(1/16) wide, and a busy machine adds delays.
-		if q < firstToken.Seconds()/math.Pow(2, 1./16) || !(q < 4*firstToken.Seconds()) {
+		if q < firstToken.Seconds()/math.Pow(2, 1./16) || !(q < 4*firstToken.Seconds()) && machine.Measures(t, "the median TTFT") {
 			t.Errorf("%s: want a median near %v, got %v s", job, firstToken, q)
 		}
 		t.Logf("%s: TTFT of %s requests in %d native buckets, median of 10 s %.1f ms", job, h["count"], len(buckets), 1000*q)
@@ -118,7 +119,7 @@ func (p prometheus) classicHistograms(t *testing.T) {
 		t.Errorf("want one count in both kinds, got %v", n)
 	}
 	q := p.number(t, `histogram_quantile(0.5, rate(replayd_ttft_seconds_bucket{job="`+text+`"}[10s]))`)
-	if q < 0.04 || !(q < 4*firstToken.Seconds()) { // 40 ms and 60 ms are bounds
+	if q < 0.04 || !(q < 4*firstToken.Seconds()) && machine.Measures(t, "the median TTFT") { // 40 ms and 60 ms are bounds
 		t.Errorf("text: want a median near %v, got %v s", firstToken, q)
 	}
 	t.Logf("text: median of 10 s %.1f ms from %.0f classic buckets", 1000*q, bounds)
@@ -159,7 +160,7 @@ func (p prometheus) counters(t *testing.T, jobs []string) {
 		if worst := p.number(t, "max_over_time(abs("+balance+")[1m:1s])"); worst != 0 {
 			t.Errorf("%s: want expected = finished + dropped + in flight + waiting, the worst difference is %v", job, worst)
 		}
-		if rate := p.number(t, `sum(rate(replayd_requests_total{outcome="ok",job="`+job+`"}[10s]))`); !(math.Abs(rate*rowGap.Seconds()-1) <= 0.2) {
+		if rate := p.number(t, `sum(rate(replayd_requests_total{outcome="ok",job="`+job+`"}[10s]))`); !(math.Abs(rate*rowGap.Seconds()-1) <= 0.2) && machine.Measures(t, "the rate of requests") {
 			t.Errorf("%s: want about %v requests/s, got %v", job, 1/rowGap.Seconds(), rate)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -31,7 +32,10 @@ const (
 // binary is replayd, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
+func TestMain(m *testing.M) {
+	machine.Settle()
+	os.Exit(outside.Main(m, &binary))
+}
 
 // A service is a daemon behind TLS and a password that replays against a simulated engine in another process.
 type service struct {
