@@ -3,7 +3,7 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help suites suite test lint fmt check frozen build build-dcgm image image-push sbom release release-push \
+.PHONY: help suites suite test lint fmt check build build-dcgm image image-push sbom release release-push \
   generate goldens docs dashboards chart runbook owner clean force
 
 # The product is built without cgo, and so are its tests: one build serves both. Only the race detector needs it.
@@ -78,9 +78,6 @@ fmt: ## formats every Go file
 
 check: ## the gate: what must hold before a change lands
 	.ci/run
-
-frozen: ## times and memory of this tree and of COMMIT, in turns
-	tools/frozen "$(COMMIT)" $(ROUNDS)
 
 build: ## bin/replayd, one static binary
 	go build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/replayd ./cmd/replayd

@@ -11,8 +11,7 @@ import (
 )
 
 // In rollouts of 8 hours on both models of the engine, half busy: an equal server is never convicted, one with a
-// prefill 10 % slower always is, and without blocks equal ones are too, so the simulation is not too kind. make suite
-// NAME=bench-canary plays thousands.
+// prefill 10 % slower always is. make suite NAME=bench-canary plays thousands.
 func TestPromise(t *testing.T) {
 	f, err := openSample(t.Context(), t.TempDir())
 	if err != nil {
@@ -33,7 +32,6 @@ func TestPromise(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.Jitter = 0.1
-		unblocked := 0
 		for seed := range rollouts {
 			equal, _ := effectOf("equal")
 			b, c, err := l.play(o, equal, seed)
@@ -43,9 +41,6 @@ func TestPromise(t *testing.T) {
 			if s := l.verdict(b, c, equal, seed); s.verdict != canary.Pass {
 				t.Errorf("steps of %d tokens, rollout %d: equal servers: %+v", stepTokens, seed, s)
 			}
-			if found := methods[0].judge(l.pairs(b, c), tolerances)[0][canary.TTFT]; found.convicted > 0 {
-				unblocked++
-			}
 			slow, _ := effectOf("prefill 10 % slower")
 			b, c, err = l.play(o, slow, seed)
 			if err != nil {
@@ -54,9 +49,6 @@ func TestPromise(t *testing.T) {
 			if s := l.verdict(b, c, slow, seed); s.verdict != canary.Fail || s.at > 4*time.Hour {
 				t.Errorf("steps of %d tokens, rollout %d: %s: %+v", stepTokens, seed, slow.name, s)
 			}
-		}
-		if unblocked == 0 && !testing.Short() {
-			t.Errorf("steps of %d tokens: without blocks no equal server was convicted", stepTokens)
 		}
 	}
 }

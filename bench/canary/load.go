@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -187,41 +186,4 @@ func (l *load) verdict(baseline, candidate []Played, e effect, rollout uint64) s
 		}
 	}
 	return passed
-}
-
-// A pair is the two answers to a row as a client sees them.
-type pair struct {
-	at     time.Duration
-	logs   [3]float64 // ln(candidate / baseline) of TTFT, TPOT, e2e; NaN: none
-	queued [2]int     // requests of earlier instants without a first token, on each side
-}
-
-// pairs returns the pairs in order of their instants.
-func (l *load) pairs(baseline, candidate []Played) []pair {
-	ps := make([]pair, len(l.arrivals))
-	for i, a := range l.arrivals {
-		b, c := baseline[i], candidate[i]
-		ps[i] = pair{at: a.At, logs: [3]float64{
-			math.Log(float64(c.First-a.At) / float64(b.First-a.At)),
-			math.Log(float64(c.Last-c.First) / float64(b.Last-b.First)), // NaN for one token
-			math.Log(float64(c.Last-a.At) / float64(b.Last-a.At)),
-		}}
-	}
-	for side, played := range [][]Played{baseline, candidate} {
-		var open []time.Duration // first tokens to come; few
-		for i, j := 0, 0; i < len(ps); i++ {
-			for ; j < i && ps[j].at < ps[i].at; j++ {
-				open = append(open, played[j].First)
-			}
-			left := open[:0]
-			for _, first := range open {
-				if first > ps[i].at {
-					left = append(left, first)
-				}
-			}
-			open = left
-			ps[i].queued[side] = len(open)
-		}
-	}
-	return ps
 }

@@ -1,5 +1,5 @@
-// Canary plays rollouts of two simulated servers in virtual time. It counts how often each method to make blocks convicts a server that is
-// equal, and how soon one that is slower; and whether the program's own comparison keeps its promises.
+// Canary plays rollouts of two simulated servers in virtual time. It counts how often the program's own comparison convicts a server that is
+// equal, and how soon one that is slower.
 package main
 
 import (
@@ -21,7 +21,6 @@ import (
 type options struct {
 	table        string
 	rollouts     int
-	unblocked    int
 	long         time.Duration
 	shares       []string
 	conversation string
@@ -34,9 +33,8 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.table, "table", "methods", "methods, verdicts (of the program's own comparison), promise (its false fails and passes) or watch")
+	flag.StringVar(&o.table, "table", "promise", "promise (false fails and passes), verdicts (how soon) or watch")
 	flag.IntVar(&o.rollouts, "rollouts", 60, "for each line")
-	flag.IntVar(&o.unblocked, "unblocked", 40, "table promise: rollouts that are judged without blocks too")
 	hours := flag.Float64("hours", 24, "of a rollout")
 	shares := flag.String("busy", "0.3,0.5,0.7,0.8,0.9,1", "shares of what the engine carries")
 	flag.StringVar(&o.conversation, "conversation", "", "Mooncake's conversation trace")
@@ -54,8 +52,8 @@ func main() {
 }
 
 func run(o options) error {
-	if !slices.Contains([]string{"methods", "verdicts", "promise", "watch"}, o.table) {
-		return fmt.Errorf("-table: want methods, verdicts, promise or watch, got %q", o.table)
+	if !slices.Contains([]string{"verdicts", "promise", "watch"}, o.table) {
+		return fmt.Errorf("-table: want verdicts, promise or watch, got %q", o.table)
 	}
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "canary-")
@@ -124,7 +122,7 @@ func run(o options) error {
 func (l *load) line(name string, engine sim.Options, o *options) error {
 	switch o.table {
 	case "promise":
-		return l.promise(name, engine, o.rollouts, o.unblocked)
+		return l.promise(name, engine, o.rollouts)
 	case "watch":
 		return l.watched(name, engine, o.rollouts)
 	}
@@ -140,11 +138,7 @@ func (l *load) line(name string, engine sim.Options, o *options) error {
 		if !ok {
 			return fmt.Errorf("-effects: want names of effects, got %q", effect)
 		}
-		judge := l.verdicts
-		if o.table == "methods" {
-			judge = l.methods
-		}
-		if err := judge(name, engine, e, o.rollouts); err != nil {
+		if err := l.verdicts(name, engine, e, o.rollouts); err != nil {
 			return err
 		}
 	}

@@ -43,51 +43,6 @@ func (l *load) each(
 	})
 }
 
-var tolerances = []float64{0, 0.05}
-
-// methods prints what each method says of an effect.
-func (l *load) methods(name string, engine sim.Options, e effect, rollouts int) error {
-	found := make([][][][3]finding, rollouts) // by rollout, method, tolerance, metric
-	queue := make([]float64, rollouts)
-	err := l.each(engine, e, rollouts, func(r int, b, c []Played) {
-		ps := l.pairs(b, c)
-		queue[r] = 1 - float64(emptyPairs(ps))/float64(len(ps))
-		for _, m := range methods {
-			found[r] = append(found[r], m.judge(ps, tolerances))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	slices.Sort(queue)
-	fmt.Printf("\n## %s, %s: %d rollouts, %.0f %% of pairs meet a queue\n", name, e.name, rollouts, 100*queue[rollouts/2])
-	for m, method := range methods {
-		for k, metric := range []string{"ttft", "tpot", "e2e"} {
-			fmt.Printf("%-30s %-4s", method.name, metric)
-			for t, tolerance := range tolerances {
-				convicted := 0
-				var after, corr, above, blocks []float64
-				for r := range rollouts {
-					f := found[r][m][t][k]
-					if f.convicted > 0 {
-						convicted++
-					}
-					after = append(after, minutes(f.convicted))
-					corr = append(corr, f.correlation)
-					above = append(above, f.above)
-					blocks = append(blocks, float64(f.blocks))
-				}
-				if t == 0 {
-					fmt.Printf(" blocks %5.0f corr %5.2f", middle(blocks), middle(corr))
-				}
-				fmt.Printf(" | tol %.2f above %.3f convicted %3d after %5.0f min", tolerance, middle(above), convicted, middle(after))
-			}
-			fmt.Println()
-		}
-	}
-	return nil
-}
-
 // verdicts prints a line of a table: the verdicts of the program, the metrics that failed, and the time and the blocks until then. The quantiles
 // are of e2e, candidate ÷ baseline, in the first rollout.
 func (l *load) verdicts(name string, engine sim.Options, e effect, rollouts int) error {
@@ -147,9 +102,4 @@ func minutes(d time.Duration) float64 {
 		return math.Inf(1)
 	}
 	return d.Minutes()
-}
-
-func middle(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
 }

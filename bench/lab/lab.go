@@ -24,7 +24,6 @@ type Plan struct {
 	Tokens    int    // of an answer, at most the server's
 	BodyBytes int    // of a request's prompt
 	Out       string // file with a Seen per line; "": none
-	CA        string // PEM file of the server's certificate authority; "": the system's
 }
 
 // Slack is the time that Spacing allows an answer beyond its own length.
@@ -46,7 +45,6 @@ func Flags(name string, args []string) (Plan, error) {
 	f.IntVar(&p.Tokens, "tokens", 100, "tokens of an answer")
 	f.IntVar(&p.BodyBytes, "body-bytes", 100, "size of a prompt")
 	f.StringVar(&p.Out, "out", "", "file for the time of each chunk; empty: none is kept")
-	f.StringVar(&p.CA, "ca", "", "PEM file of who vouches for the server")
 	if err := f.Parse(args); err != nil {
 		return p, err
 	}

@@ -18,9 +18,7 @@ import (
 
 // A page is the output of a replayd run.
 type page struct {
-	outside.Page        // scraped as protobuf, which has native histograms
-	said         string // the table, and the log
-	artifacts    string // folder
+	outside.Page // scraped as protobuf, which has native histograms
 }
 
 // playReplayd plays a load with replayd and reads the output.
@@ -64,7 +62,7 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 	}
 	return played{
 		seen: readExport(t, filepath.Join(artifacts, "profile_export.jsonl")), cpu: cpu,
-		page: page{Page: families, said: p.Said(t), artifacts: artifacts},
+		page: page{Page: families},
 	}
 }
 

@@ -1,8 +1,8 @@
 //go:build bench && linux
 
 // Package truth_test compares replayd's times with those of a server in another process that stamps each chunk just
-// before its write. A plain net/http client and one of Python's asyncio play in the same rounds. The tests print
-// tables, and assert counts and bounds that follow from arithmetic, but no times: those depend on the machine.
+// before its write. A loop that only reads plays in the same rounds. The tests print tables, and assert counts and
+// bounds that follow from arithmetic, but no times: those depend on the machine.
 //
 // The sizes come from the environment: BENCH_FULL (true: all loads), BENCH_SLICE
 // (how long a slice of a load is measured), BENCH_ROUNDS (how many turns each
@@ -10,12 +10,9 @@
 package truth_test
 
 import (
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -26,7 +23,7 @@ import (
 
 var binary string // replayd
 
-func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "nethttp", "floor")) }
+func TestMain(m *testing.M) { os.Exit(rig.Main(m, &binary, "floor")) }
 
 // A load is a number of streams of 100 tokens.
 type load struct {
@@ -74,21 +71,17 @@ type played struct {
 	page page // of replayd only
 }
 
-// plan plays the load with a program that takes the flags of lab.Plan.
-func (l load) plan(t *testing.T, name string, slice time.Duration, s rig.Server, program ...string) played {
+// playFloor plays a load with bench/floor.
+func playFloor(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), name+".jsonl")
-	args := append(slices.Clone(program[1:]), "--url", s.URL, "--streams", fmt.Sprint(l.streams), "--requests", fmt.Sprint(l.requests(slice)),
-		"--spacing", l.spacing().String(), "--tokens", fmt.Sprint(tokens), "--out", out)
-	if s.CA != "" {
-		args = append(args, "--ca", s.CA)
-	}
-	p := outside.Start(t, out+".out", program[0], args...)
+	out := filepath.Join(t.TempDir(), "floor.jsonl")
+	p := outside.Start(t, out+".out", rig.Program("floor"), "--url", s.URL, "--streams", fmt.Sprint(l.streams),
+		"--requests", fmt.Sprint(l.requests(slice)), "--spacing", l.spacing().String(), "--tokens", fmt.Sprint(tokens), "--out", out)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
 	defer cpu.Stop()
 	p.Wait(t, 2*time.Minute)
 	if p.Err != nil {
-		t.Fatalf("%s: want exit 0, got %v", name, p.Err)
+		t.Fatalf("floor: want exit 0, got %v", p.Err)
 	}
 	seen, err := lab.ReadLines[lab.Seen](out)
 	if err != nil {
@@ -101,21 +94,5 @@ func (l load) plan(t *testing.T, name string, slice time.Duration, s rig.Server,
 // floor has no TLS.
 const floor = "floor, kernel's stamps"
 
-// clients returns replayd and the clients that it is compared with; skipped says why one is missing.
-func clients(ctx context.Context) (all []client, skipped string) {
-	all = []client{{"replayd", playReplayd}, {"net/http", func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
-		t.Helper()
-		return l.plan(t, "nethttp", slice, s, rig.Program("nethttp"))
-	}}, {floor, func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
-		t.Helper()
-		return l.plan(t, "floor", slice, s, rig.Program("floor"))
-	}}}
-	// asyncio.TaskGroup needs Python 3.11.
-	if out, err := exec.CommandContext(ctx, "python3", "-c", "import asyncio; asyncio.TaskGroup").CombinedOutput(); err != nil {
-		return all, fmt.Sprintf("no asyncio client: python3 of 3.11 or later: %v %s", err, out)
-	}
-	return append(all, client{"asyncio", func(t *testing.T, l load, slice time.Duration, s rig.Server) played {
-		t.Helper()
-		return l.plan(t, "asyncio", slice, s, "python3", "asyncio_client.py")
-	}}), ""
-}
+// clients are replayd and the loop that it is compared with.
+var clients = []client{{"replayd", playReplayd}, {floor, playFloor}}

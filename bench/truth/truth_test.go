@@ -20,7 +20,7 @@ func TestTruth(t *testing.T) {
 		{streams: 700, itl: 10 * time.Millisecond},
 		{streams: 1000, itl: 40 * time.Millisecond},
 		{streams: 2000, itl: 40 * time.Millisecond},
-		{streams: 1000, itl: 10 * time.Millisecond, few: true, past: true},
+		{streams: 1000, itl: 10 * time.Millisecond, past: true},
 	})
 }
 
@@ -28,10 +28,6 @@ func TestTruth(t *testing.T) {
 func compare(t *testing.T, name string, loads []load) {
 	t.Helper()
 	size := rig.ReadSize(t)
-	all, skipped := clients(t.Context())
-	if skipped != "" {
-		t.Log(skipped)
-	}
 	steal := rig.WatchSteal(t)
 	ttft, chunk, gap, native := errorTable("TTFT error"), errorTable("Chunk error"), errorTable("Gap error"), nativeTable()
 	inner := errorTable("Chunk error, the last chunk of each answer left out: the tail follows it at once, and is often read with it")
@@ -41,8 +37,8 @@ func compare(t *testing.T, name string, loads []load) {
 		}
 		rounds := map[string][]slice{}
 		for range size.Rounds {
-			for _, c := range all {
-				if l.past && c.name != "replayd" || l.tls && c.name == floor {
+			for _, c := range clients {
+				if (l.tls || l.past) && c.name == floor {
 					continue
 				}
 				s := l.serve(t)
@@ -52,12 +48,9 @@ func compare(t *testing.T, name string, loads []load) {
 				if c.name == "replayd" {
 					l.holdNative(t, native, p)
 				}
-				if l.past {
-					saysSo(t, p.page)
-				}
 			}
 		}
-		for _, c := range all {
+		for _, c := range clients {
 			if of := rounds[c.name]; len(of) > 0 {
 				ours := rounds["replayd"]
 				addRow(ttft, l, c.name, of, ours, func(s samples) lab.Sample { return s.ttft })

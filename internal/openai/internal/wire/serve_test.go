@@ -16,10 +16,10 @@ func listenTLS(t testing.TB, serve func(*tls.Conn)) (address string, trusting *t
 	t.Helper()
 	server := httptest.NewTLSServer(nil) // only its certificate is used
 	server.Close()
-	trusting = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"} //nolint:gosec // the default of the least version
+	trusting = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
 	trusting.RootCAs.AddCert(server.Certificate())
 	address = wiretest.Listen(t, "tcp4", func(raw net.Conn) {
-		serve(tls.Server(raw, &tls.Config{Certificates: server.TLS.Certificates})) //nolint:gosec // likewise
+		serve(tls.Server(raw, &tls.Config{Certificates: server.TLS.Certificates}))
 	})
 	return address, trusting
 }
