@@ -1,5 +1,5 @@
 // Package alerts_test holds the rules to the series that there are, and to their tests and pages. What they compute is for promtool,
-// with tests/*_test.yaml, and for a real Prometheus: test/prometheus.
+// with tests/*_test.yaml, and for a real Prometheus: test/incidents.
 package alerts_test
 
 import (

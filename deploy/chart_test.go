@@ -10,38 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The example for a restricted namespace, and each mode's values with every option, have the NetworkPolicy on, with who may scrape and
-// where the engine is. A policy for the sidecar would be one for the engine.
-func TestNetworkPolicyIsOn(t *testing.T) {
-	readme, err := os.ReadFile("helm/replayd/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, begins, _ := bytes.Cut(readme, []byte("# a restricted namespace\n"))
-	example, _, _ := bytes.Cut(begins, []byte("```\n"))
-	texts := map[string][]byte{"README.md": example}
-	for _, mode := range []string{"deployment", "shards", "job"} {
-		if texts[mode], err = os.ReadFile("helm/replayd/ci/" + mode + ".yaml"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range texts {
-		var values struct {
-			Policy struct {
-				Enabled bool
-				From    []map[string]any `yaml:"metricsFrom"`
-				Target  struct{ To []map[string]any }
-			} `yaml:"networkPolicy"`
-		}
-		if err := yaml.Unmarshal(text, &values); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if p := values.Policy; !p.Enabled || len(p.From) == 0 || len(p.Target.To) == 0 {
-			t.Errorf("%s: want the NetworkPolicy on, got %+v", name, p)
-		}
-	}
-}
-
 // The systemd unit and the chart's container have the same limit of memory, and a replay does not swap.
 func TestMemoryIsLimited(t *testing.T) {
 	unit, err := os.ReadFile("systemd/replayd.service")

@@ -70,15 +70,3 @@ func TestSteal(t *testing.T) {
 		}
 	})
 }
-
-func TestUsage(t *testing.T) {
-	u := &Usage{at: []int64{100, 200, 300}, used: []time.Duration{10, 30, 40}}
-	for _, c := range []struct {
-		from, to int64
-		want     time.Duration
-	}{{100, 300, 30}, {150, 250, 15}, {0, 1000, 30}, {200, 200, 0}} {
-		if got := u.Between(c.from, c.to); got != c.want {
-			t.Errorf("%d to %d: want %d, got %d", c.from, c.to, c.want, got)
-		}
-	}
-}

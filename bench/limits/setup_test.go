@@ -48,9 +48,6 @@ func (l load) answer() time.Duration {
 
 func (l load) spacing() time.Duration { return lab.Spacing(l.streams, l.tokens, l.ttft, l.itl) }
 
-// perSecond returns the planned tokens/s of the load.
-func (l load) perSecond() float64 { return float64(l.tokens) / l.spacing().Seconds() }
-
 // trace writes a file of rows over a time. The first row is alone; the others begin after rest.
 func (l load) trace(t *testing.T, dir string, rest, over time.Duration) string {
 	t.Helper()

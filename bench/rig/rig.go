@@ -7,7 +7,6 @@ package rig
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,37 +71,29 @@ func ReadSize(t *testing.T) Size {
 // A Server is bench/stamp.
 type Server struct {
 	*outside.Process
-	URL   string
-	CA    string       // PEM file of its certificate authority; "": no TLS
-	Trust *http.Client // trusts CA
-	log   string       // "": none
+	URL string
+	log string // "": none
 }
 
 // Options are the settings of Serve beyond the flags of the server.
-type Options struct{ TLS, NoLog bool }
+type Options struct{ NoLog bool }
 
 // Serve starts a server.
 func Serve(t *testing.T, o Options, flags ...string) Server {
 	t.Helper()
 	dir := t.TempDir()
 	s := Server{}
-	scheme := "http://"
 	if !o.NoLog {
 		s.log = filepath.Join(dir, "stamps.jsonl")
 	}
 	flags = append(flags, "--log", s.log)
-	if o.TLS {
-		s.Trust = outside.Certificate(t, dir)
-		s.CA, scheme = filepath.Join(dir, "cert.pem"), "https://"
-		flags = append(flags, "--cert", s.CA, "--key", filepath.Join(dir, "key.pem"))
-	}
 	s.Process = outside.Start(t, filepath.Join(dir, "stamp.out"), Program("stamp"), flags...)
 	outside.Until(t, 20*time.Second, func() error {
 		said, _, whole := strings.Cut(s.Said(t), "\n")
 		if !whole {
 			return errors.New("the server says no address")
 		}
-		s.URL = scheme + strings.TrimPrefix(said, "listening on ")
+		s.URL = "http://" + strings.TrimPrefix(said, "listening on ")
 		return nil
 	})
 	return s

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loop is the server without TLS. Everything in it belongs to one thread.
+// A loop is the server. Everything in it belongs to one thread.
 type loop struct {
 	settings
 	book    *book

@@ -2,7 +2,7 @@
 
 // Command stamp is the server with which load generators are measured. It answers as an OpenAI-compatible engine does,
 // at planned instants, and stamps each chunk just before its write. One locked thread with an epoll loop does
-// everything, so that it takes little of the machine; with TLS there is a goroutine per connection.
+// everything, so that it takes little of the machine.
 package main
 
 import (
@@ -26,7 +26,6 @@ type settings struct {
 	tokens     int // most tokens of an answer
 	chunkBytes int // of an event with content: the payload of its HTTP chunk
 	log        string
-	cert, key  string
 	stall      stall
 }
 
@@ -65,11 +64,7 @@ func run(args []string, signals <-chan os.Signal, out io.Writer) error {
 	}()
 	book := &book{keep: s.log != ""}
 	fmt.Fprintln(out, "listening on", listener.Addr())
-	if s.cert != "" {
-		err = serveTLS(ctx, listener, s, book)
-	} else {
-		err = serveLoop(ctx, listener, s, book)
-	}
+	err = serveLoop(ctx, listener, s, book)
 	cancel()
 	<-stopped
 	return errors.Join(err, book.write(s.log))
@@ -84,8 +79,6 @@ func parse(args []string) (settings, error) {
 	f.IntVar(&s.tokens, "tokens", 100, "most chunks of an answer; a request's max_tokens can ask for less")
 	f.IntVar(&s.chunkBytes, "chunk-bytes", 222, "size of an event with content")
 	f.StringVar(&s.log, "log", "", "file for the stamps, written at the end; empty: none are kept")
-	f.StringVar(&s.cert, "cert", "", "certificate, PEM: then it speaks TLS")
-	f.StringVar(&s.key, "key", "", "its key, PEM")
 	f.DurationVar(&s.stall.after, "stall-after", 0, "from this long after the first streamed request on")
 	f.DurationVar(&s.stall.length, "stall-for", 0, "nothing is written for so long; 0: it never stalls")
 	if err := f.Parse(args); err != nil {
@@ -100,8 +93,6 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("--chunk-bytes: want %d to %d, got %d", leastChunk, maxChunk, s.chunkBytes)
 	case s.ttft < 0 || s.itl < 0 || s.stall.after < 0 || s.stall.length < 0:
 		return s, errors.New("want no negative durations")
-	case (s.cert == "") != (s.key == ""):
-		return s, errors.New("want --cert and --key together")
 	}
 	return s, nil
 }

@@ -122,19 +122,6 @@ func TestLoop(t *testing.T) {
 	holds(t, few, 2, entries[1], ttft, itl)
 }
 
-func TestTLS(t *testing.T) {
-	const ttft, itl = 5 * time.Millisecond, 2 * time.Millisecond
-	dir := t.TempDir()
-	client := outside.Certificate(t, dir)
-	address, stop := serve(t, "--ttft", ttft.String(), "--itl", itl.String(), "--cert", filepath.Join(dir, "cert.pem"), "--key", filepath.Join(dir, "key.pem"))
-	events := ask(t, client, "https://"+address+"/v1/chat/completions", "a/0/1", `{"stream":true,"max_tokens":4}`)
-	entries := stop()
-	if len(entries) != 1 {
-		t.Fatalf("want one answer in the log, got %+v", entries)
-	}
-	holds(t, events, 4, entries[0], ttft, itl)
-}
-
 // In a stall nothing is stamped. Chunks that were due in it are sent at its end.
 func TestStall(t *testing.T) {
 	const after, length = 10 * time.Millisecond, 60 * time.Millisecond
@@ -153,16 +140,6 @@ func TestStall(t *testing.T) {
 	}
 	if len(e.Chunks) != 40 || before > 9 {
 		t.Errorf("want 40 chunks, at most 9 of them before the stall, got %d and %d", len(e.Chunks), before)
-	}
-}
-
-func TestParse(t *testing.T) {
-	for _, args := range [][]string{
-		{"more"}, {"--tokens", "0"}, {"--chunk-bytes", "20"}, {"--ttft", "-1s"}, {"--cert", "a"},
-	} {
-		if _, err := parse(args); err == nil {
-			t.Errorf("%q: want an error, got none", args)
-		}
 	}
 }
 
@@ -186,14 +163,4 @@ func TestReadRequest(t *testing.T) {
 			t.Errorf("%.40q: want an error, got none", bad)
 		}
 	}
-}
-
-func FuzzReadRequest(f *testing.F) {
-	f.Add([]byte("GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n"))
-	f.Add([]byte("POST /v1/completions HTTP/1.1\r\nContent-Length: 13\r\n\r\n{\"stream\": 1}"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, n, err := readRequest(b); n < 0 || n > len(b) || err != nil && n != 0 {
-			t.Errorf("%q: %d of %d bytes, %v", b, n, len(b), err)
-		}
-	})
 }

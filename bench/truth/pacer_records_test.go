@@ -62,9 +62,6 @@ func runRecords(t *testing.T, s rig.Server, trace string, within time.Duration, 
 		"run", outside.Write(t, dir, "trace.jsonl", trace), "--url", s.URL, "--name", "truth", "--records", records,
 		"--max-wait", "0", "--log.level", "warn",
 	}, args...)
-	if s.CA != "" {
-		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.CA+"}\n"))
-	}
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
 	p.Wait(t, within)
 	if p.Err != nil {

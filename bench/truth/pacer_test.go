@@ -13,9 +13,8 @@ import (
 // A pacing is a kind of load with 1,000 requests/s.
 type pacing struct {
 	name   string
-	tokens int // of each answer
-	group  int // requests that are due at one instant
-	tls    bool
+	tokens int  // of each answer
+	group  int  // requests that are due at one instant
 	few    bool // measured at CI's size too
 }
 
@@ -33,10 +32,7 @@ func TestPacer(t *testing.T) {
 	loads := []pacing{
 		{name: "nothing streams", tokens: 1, group: 1, few: true},
 		{name: "500 streams at 10ms", tokens: 45, group: 1, few: true}, // 50 ms and 44 gaps of 10 ms
-		{name: "nothing streams, TLS", tokens: 1, group: 1, tls: true},
-		{name: "500 streams at 10ms, TLS", tokens: 45, group: 1, tls: true},
 		{name: "20 at each instant, nothing streams", tokens: 1, group: 20},
-		{name: "20 at each instant, nothing streams, TLS", tokens: 1, group: 20, tls: true},
 		{name: "20 at each instant, 500 streams", tokens: 45, group: 20},
 	}
 	type samples struct{ pacer, handOver []lab.Sample }
@@ -92,7 +88,7 @@ func (l pacing) play(t *testing.T, slice time.Duration) []record {
 	t.Helper()
 	const warm = 500
 	n := warm + int(slice/time.Millisecond)
-	s := rig.Serve(t, rig.Options{TLS: l.tls}, "--ttft", ttft.String(), "--itl", "10ms")
+	s := rig.Serve(t, rig.Options{}, "--ttft", ttft.String(), "--itl", "10ms")
 	args := []string{"--arrival", "constant", "--rate", "1000", "--lanes", "2000"}
 	if l.group > 1 {
 		args = []string{"--lanes", "2000"}

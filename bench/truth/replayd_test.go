@@ -35,9 +35,6 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 		"--arrival", "constant", "--rate", fmt.Sprint(1 / l.spacing().Seconds()), "--lanes", fmt.Sprint(2 * l.streams), "--max-wait", "0",
 		"--artifact-dir", artifacts, "--export-gaps", "--web.listen-address", listen, "--hold", "1m", "--log.level", "info",
 	}
-	if s.CA != "" {
-		args = append(args, "--http.config.file", outside.Write(t, dir, "client.yaml", "tls_config: {ca_file: "+s.CA+"}\n"))
-	}
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
 	defer cpu.Stop()

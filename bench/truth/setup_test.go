@@ -30,7 +30,6 @@ type load struct {
 	streams int
 	itl     time.Duration
 	few     bool // measured at CI's size too
-	tls     bool
 	past    bool // more than this machine carries: only replayd is measured
 }
 
@@ -40,11 +39,7 @@ const (
 )
 
 func (l load) String() string {
-	name := fmt.Sprintf("%d at %v", l.streams, l.itl)
-	if l.tls {
-		name += ", TLS"
-	}
-	return name
+	return fmt.Sprintf("%d at %v", l.streams, l.itl)
 }
 
 // requests returns the number of requests of a slice. The first
@@ -55,7 +50,7 @@ func (l load) spacing() time.Duration { return lab.Spacing(l.streams, tokens, tt
 
 func (l load) serve(t *testing.T) rig.Server {
 	t.Helper()
-	return rig.Serve(t, rig.Options{TLS: l.tls}, "--ttft", ttft.String(), "--itl", l.itl.String(), "--tokens", fmt.Sprint(tokens))
+	return rig.Serve(t, rig.Options{}, "--ttft", ttft.String(), "--itl", l.itl.String(), "--tokens", fmt.Sprint(tokens))
 }
 
 // A client plays a load against a server.
@@ -91,7 +86,6 @@ func playFloor(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 }
 
 // floor is a loop that only reads, with kernel timestamps. Replayd adds the part of its error that exceeds floor's.
-// floor has no TLS.
 const floor = "floor, kernel's stamps"
 
 // clients are replayd and the loop that it is compared with.

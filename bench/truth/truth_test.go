@@ -13,7 +13,7 @@ import (
 
 // TestTruth compares replayd's times with the server's stamps, from 100 streams to 2,000.
 func TestTruth(t *testing.T) {
-	compare(t, "truth", []load{
+	compare(t, []load{
 		{streams: 100, itl: 10 * time.Millisecond, few: true},
 		{streams: 300, itl: 10 * time.Millisecond},
 		{streams: 500, itl: 10 * time.Millisecond, few: true},
@@ -25,7 +25,7 @@ func TestTruth(t *testing.T) {
 }
 
 // compare plays loads with each client and prints the errors.
-func compare(t *testing.T, name string, loads []load) {
+func compare(t *testing.T, loads []load) {
 	t.Helper()
 	size := rig.ReadSize(t)
 	steal := rig.WatchSteal(t)
@@ -38,7 +38,7 @@ func compare(t *testing.T, name string, loads []load) {
 		rounds := map[string][]slice{}
 		for range size.Rounds {
 			for _, c := range clients {
-				if (l.tls || l.past) && c.name == floor {
+				if l.past && c.name == floor {
 					continue
 				}
 				s := l.serve(t)
@@ -64,7 +64,7 @@ func compare(t *testing.T, name string, loads []load) {
 	for _, table := range []*lab.Table{ttft, chunk, inner, gap} {
 		table.Note("Medians over rounds, %d of %v; in a round each client has its turn. Clean: from slices of 100 ms without steal in them or beside them. ×: the client's clean figure over replayd's.", size.Rounds, size.Slice)
 	}
-	rig.Results(t, name, steal, ttft, chunk, inner, gap, native)
+	rig.Results(t, "truth", steal, ttft, chunk, inner, gap, native)
 }
 
 func errorTable(what string) *lab.Table {

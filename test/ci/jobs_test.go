@@ -1,20 +1,17 @@
 //go:build real
 
-// Package ci_test runs the jobs of deploy/ci as their runners do, between simulated engines. They are part of
-// `make suite NAME=test-rollouts`.
+// Package ci_test runs the scripts of deploy/ci as their runners do. They are part of `make suite NAME=test-rollouts`.
 package ci_test
 
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,9 +19,6 @@ import (
 )
 
 const folder = "../../deploy/ci/"
-
-// firstToken is the time of a well server. replayd's own lateness makes a pair void above a twentieth of it.
-const firstToken = 100 * time.Millisecond
 
 var binary string
 
@@ -42,143 +36,84 @@ func load[T any](t *testing.T, file string) (v T) {
 	return v
 }
 
-// A workspace is the folder that a runner checks a user's repository out to, with a trace and replayd's source.
-type workspace struct {
-	dir, baseline, equal, slow string
-}
+// The verdicts of replayd compare: its last line and its exit code. The last one is the program's own, of a trace that is not there.
+var verdicts = []struct {
+	last string
+	code int
+}{{"verdict: pass: none worse", 0}, {"verdict: fail: ttft", 3}, {"verdict: undecided: 100%", 4}, {"", 2}}
 
-func newWorkspace(t *testing.T) workspace {
+// program puts replayd, or what plays it, at a path.
+func program(t *testing.T, path, last string, code int) {
 	t.Helper()
-	w := workspace{dir: t.TempDir()}
-	for i, s := range []struct {
-		url  *string
-		ttft time.Duration
-	}{{&w.baseline, firstToken}, {&w.equal, firstToken}, {&w.slow, 2 * firstToken}} {
-		address := outside.Address(t)
-		*s.url = "http://" + address
-		p := outside.Start(t, filepath.Join(t.TempDir(), "sim.out"), binary, "sim", "--web.listen-address", address,
-			"--ttft", s.ttft.String(), "--itl", "2ms", "--jitter", "0.1", "--seed", fmt.Sprint(i+1))
-		p.Ready(t, http.DefaultClient, *s.url+"/health")
+	_ = os.Remove(path) // if it is there
+	if code == 2 {
+		if err := os.Symlink(binary, path); err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
-	source, err := filepath.Abs("../..")
-	if err != nil {
+	text := fmt.Sprintf("#!/bin/sh\n[ \"$1 $2 $3 $4 $5 $6 $7 $8\" = 'compare none.jsonl --baseline a --candidate b --for 2h' ] || exit 9\necho '%s'\nexit %d\n", last, code)
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(source, filepath.Join(w.dir, "replayd")); err != nil {
-		t.Fatal(err)
-	}
-	var trace strings.Builder
-	for i := range 200 { // no request meets another
-		fmt.Fprintf(&trace, `{"timestamp": %d, "input_length": %d, "output_length": 3}`+"\n", i*300, 20+i)
-	}
-	outside.Write(t, w.dir, "trace.jsonl", trace.String())
-	return w
 }
 
-// A scene is a comparison that ends with an exit code of replayd compare.
-type scene struct {
-	name, candidate, trace, flags string
-	code                          int
-	last                          string // in the last line of its output
-}
-
-func (w workspace) scenes() []scene {
-	const quick = "--min-pairs 1 --min-time 0 --for 2m "
-	return []scene{
-		{"pass", w.equal, "trace.jsonl", quick + "--tolerance 300% --tolerance-tail 1 --tolerance-queued 1 --tolerance-bad 1", 0, "verdict: pass: "},
-		{"fail", w.slow, "trace.jsonl", quick + "--tolerance 20%", 3, "verdict: fail: "},
-		{"undecided", w.equal, "trace.jsonl", "--for 1s", 4, "verdict: undecided: "},
-		{"wrong input", w.equal, "none.jsonl", quick, 2, ""},
-	}
-}
-
-// run runs a script as its runner does and returns its exit code and output.
-func (w workspace) run(t *testing.T, dir, script string, env ...string) (code int, said string) {
+// run runs a script as its runner does and returns its exit code and output. The last line of the artifact is the verdict.
+func run(t *testing.T, dir, script, last string, env ...string) (code int, said string) {
 	t.Helper()
 	// https://docs.github.com/actions/reference/workflows-and-actions/workflow-syntax#jobsjob_idstepsshell; GitLab's runner
 	// begins its script with `set -eo pipefail`.
-	file := outside.Write(t, t.TempDir(), "script.sh", script)
-	c := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", file)
-	c.Dir, c.Env = filepath.Join(w.dir, dir), append(os.Environ(), env...)
+	c := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", outside.Write(t, t.TempDir(), "script.sh", script))
+	c.Dir, c.Env = dir, append(os.Environ(), append(env, "BASELINE=a", "CANDIDATE=b", "TRACE=none.jsonl")...)
 	out, err := c.CombinedOutput()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
+	if text, err := os.ReadFile(filepath.Join(dir, "compare.txt")); err != nil || !strings.HasSuffix(strings.TrimSpace(string(text)), last) {
+		t.Errorf("want the artifact to end with %q, got %q, %v", last, text, err)
+	}
 	return c.ProcessState.ExitCode(), string(out)
 }
 
-// artifact returns the file that both jobs keep.
-func (w workspace) artifact(t *testing.T, s scene) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, "compare.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if last := lines[len(lines)-1]; !strings.HasPrefix(last, s.last) {
-		t.Errorf("%s: want the artifact to end with %q, got %q", s.name, s.last, last)
-	}
-	return string(text)
-}
-
 func TestGitHub(t *testing.T) {
-	type step struct {
-		Uses, Name, Shell, Run, If string
-		Dir                        string `yaml:"working-directory"`
-		With                       map[string]string
-	}
-	jobs := load[struct {
+	job := load[struct {
 		Jobs map[string]struct {
 			Env   map[string]string
-			Steps []step
+			Steps []struct {
+				Name, Shell, Run, If string
+				Dir                  string `yaml:"working-directory"`
+				With                 map[string]string
+			}
 		}
-	}](t, "github-actions.yml").Jobs
-	job := jobs["compare"]
-	w := newWorkspace(t)
-	named := func(name string) step {
-		t.Helper()
-		i := slices.IndexFunc(job.Steps, func(s step) bool { return s.Name == name })
-		if i < 0 {
-			t.Fatalf("want a step %q", name)
-		}
-		if s := job.Steps[i]; s.Shell == "bash" && !strings.Contains(s.Run, "${{") { // an input in a script is a way to inject commands
-			return s
-		}
-		t.Fatalf("%s: want a script of bash without expressions, got %+v", name, job.Steps[i])
-		return step{}
+	}](t, "github-actions.yml").Jobs["compare"]
+	n := len(job.Steps)
+	build, compare, keep := job.Steps[n-3], job.Steps[n-2], job.Steps[n-1]
+	if keep.If != "always()" || keep.With["path"] != "compare.txt" || compare.Shell != "bash" {
+		t.Errorf("want the artifact kept whatever the verdict is, and bash, got %+v, %s", keep, compare.Shell)
 	}
-	temp := "RUNNER_TEMP=" + t.TempDir()
-	build := named("build replayd")
-	if code, said := w.run(t, build.Dir, build.Run, temp); code != 0 {
-		t.Fatalf("%d: %s", code, said)
+	if want := `CGO_ENABLED=0 go build -o "$RUNNER_TEMP/replayd" ./cmd/replayd`; build.Run != want || build.Dir != "replayd" {
+		t.Errorf("want %s in replayd, got %s in %s", want, build.Run, build.Dir)
 	}
-	keep := job.Steps[len(job.Steps)-1]
-	if keep.If != "always()" || keep.With["path"] != "compare.txt" {
-		t.Errorf("want the artifact kept whatever the verdict is, got %+v", keep)
-	}
-	for _, s := range w.scenes() {
+	temp := t.TempDir()
+	for _, v := range verdicts {
 		for _, undecided := range []string{job.Env["UNDECIDED"], "error"} {
-			t.Run(s.name+" "+undecided, func(t *testing.T) {
-				summary := filepath.Join(t.TempDir(), "summary.md")
-				code, said := w.run(t, "", named("compare").Run, temp, "GITHUB_STEP_SUMMARY="+summary, "BASELINE="+w.baseline,
-					"CANDIDATE="+s.candidate, "TRACE="+s.trace, "FLAGS="+s.flags, "UNDECIDED="+undecided)
-				want := s.code
-				if s.code == 4 && undecided == "warning" {
-					want = 0
-				}
-				if code != want {
-					t.Errorf("want exit code %d, got %d: %s", want, code, said)
-				}
-				artifact := w.artifact(t, s)
-				text, err := os.ReadFile(summary)
-				if err != nil || !strings.Contains(string(text), artifact) {
-					t.Errorf("want the table in the summary, got %q, %v", text, err)
-				}
-				annotation := "\n::" + undecided + " title=replayd compare::verdict: undecided: "
-				if strings.Contains(said, annotation) != (s.code == 4) {
-					t.Errorf("want an annotation where undecided, got %s", said)
-				}
-			})
+			program(t, filepath.Join(temp, "replayd"), v.last, v.code)
+			dir := t.TempDir()
+			code, said := run(t, dir, compare.Run, v.last, "RUNNER_TEMP="+temp, "GITHUB_STEP_SUMMARY="+dir+"/summary.md", "UNDECIDED="+undecided, "FLAGS="+job.Env["FLAGS"])
+			want := v.code
+			if v.code == 4 && undecided == "warning" {
+				want = 0
+			}
+			if code != want {
+				t.Errorf("%d, %s: want exit code %d, got %d: %s", v.code, undecided, want, code, said)
+			}
+			if text, err := os.ReadFile(dir + "/summary.md"); err != nil || !strings.Contains(string(text), v.last) {
+				t.Errorf("want the table in the summary, got %q, %v", text, err)
+			}
+			annotation := "\n::" + undecided + " title=replayd compare::verdict: undecided: 100%25\n"
+			if strings.Contains(said, annotation) != (v.code == 4) {
+				t.Errorf("want an annotation where undecided, got %s", said)
+			}
 		}
 	}
 }
@@ -195,47 +130,17 @@ func TestGitLab(t *testing.T) {
 			Paths []string
 		}
 	}](t, "gitlab-ci.yml")["compare"]
-	if !slices.Equal(job.Allowed.Codes, []int{4}) {
-		t.Errorf("want only undecided allowed, got %v", job.Allowed.Codes)
+	if !slices.Equal(job.Allowed.Codes, []int{4}) || job.Artifacts.When != "always" || !slices.Equal(job.Artifacts.Paths, []string{"compare.txt"}) {
+		t.Errorf("want only undecided allowed, and the artifact kept whatever the verdict is, got %+v, %+v", job.Allowed, job.Artifacts)
 	}
-	if job.Artifacts.When != "always" || !slices.Equal(job.Artifacts.Paths, []string{"compare.txt"}) {
-		t.Errorf("want the artifact kept whatever the verdict is, got %+v", job.Artifacts)
+	if want := `CGO_ENABLED=0 go build -C "$REPLAYD_SOURCE" -o "$CI_PROJECT_DIR/replayd-compare" ./cmd/replayd`; job.Script[0] != want {
+		t.Errorf("want %s, got %s", want, job.Script[0])
 	}
-	w := newWorkspace(t)
-	for _, s := range w.scenes() {
-		t.Run(s.name, func(t *testing.T) {
-			values := map[string]string{"BASELINE": w.baseline, "CANDIDATE": s.candidate, "TRACE": s.trace, "FLAGS": s.flags}
-			env := []string{"CI_PROJECT_DIR=" + w.dir}
-			for name, value := range job.Variables {
-				if other, ok := values[name]; ok {
-					value = other
-				}
-				env = append(env, name+"="+value)
-			}
-			if code, said := w.run(t, "", strings.Join(job.Script, "\n"), env...); code != s.code {
-				t.Errorf("want exit code %d, got %d: %s", s.code, code, said)
-			}
-			w.artifact(t, s)
-		})
-	}
-}
-
-// actionlint knows the syntax of GitHub's workflows, and the inputs of actions.
-func TestWorkflowIsLinted(t *testing.T) {
-	text, err := os.ReadFile(folder + "github-actions.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lint := func(text string) (said string, err error) {
-		out, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../tools/actionlint/go.mod", "actionlint", "-shellcheck=", "-pyflakes=",
-			outside.Write(t, t.TempDir(), "workflow.yml", text)).CombinedOutput()
-		return string(out), err
-	}
-	if said, err := lint(string(text)); err != nil {
-		t.Errorf("%v: %s", err, said)
-	}
-	bad := strings.Replace(string(text), "inputs.trace }}", "inputs.path }}", 1)
-	if said, err := lint(bad); err == nil || !strings.Contains(said, `property "path" is not defined`) {
-		t.Errorf("want an unknown input found, got %v: %s", err, said)
+	for _, v := range verdicts {
+		dir := t.TempDir()
+		program(t, filepath.Join(dir, "replayd-compare"), v.last, v.code)
+		if code, said := run(t, dir, strings.Join(job.Script[1:], "\n"), v.last, "FLAGS="+job.Variables["FLAGS"]); code != v.code {
+			t.Errorf("want exit code %d, got %d: %s", v.code, code, said)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,15 +22,15 @@ const version = "1.2.3-image"
 // has it at the same path.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// build runs the steps of a stage for an architecture and returns the folder that stands for /out. This machine stands
-// for the base image of the stage.
-func build(t *testing.T, name, arch string) (out string) {
+// build runs the steps of a stage and returns the folder that stands for /out. This machine stands for the base image of
+// the stage.
+func build(t *testing.T, name string) (out string) {
 	t.Helper()
 	out, source := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "src")
 	if err := os.MkdirAll(source, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+arch, "REVISION=unknown", "BRANCH=unknown", "DATE=unknown", "VERSION="+version)
+	env := append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "REVISION=unknown", "BRANCH=unknown", "DATE=unknown", "VERSION="+version)
 	var carry func(name string)
 	carry = func(name string) {
 		s := named(t, name)
@@ -124,11 +125,11 @@ func ignore(t *testing.T) func(path string) bool {
 	}
 }
 
-// assemble puts the files that a stage adds to its base into a folder: the COPYs of the Dockerfile, with their owners.
-func assemble(t *testing.T, name, root string) {
+// assemble puts the files of the image into a folder: the COPYs of the Dockerfile's last stage, with their owners.
+func assemble(t *testing.T, root string) {
 	t.Helper()
 	outs := map[string]string{} // by stage
-	for _, step := range named(t, name).steps {
+	for _, step := range named(t, "replayd").steps {
 		if step.op != "COPY" {
 			continue
 		}
@@ -157,7 +158,7 @@ func assemble(t *testing.T, name, root string) {
 			copyFile(t, certificates, to)
 		default:
 			if outs[from] == "" {
-				outs[from] = build(t, from, architecture)
+				outs[from] = build(t, from)
 			}
 			copyOut(t, outs[from]+strings.TrimPrefix(words[0], "/out"), to, step.flags["chown"])
 		}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -20,10 +19,9 @@ import (
 )
 
 const (
-	repository   = "../.."
-	nobody       = "65532:65532"
-	page         = "http://127.0.0.1:9797" // of the image's own command
-	architecture = runtime.GOARCH
+	repository = "../.."
+	nobody     = "65532:65532"
+	page       = "http://127.0.0.1:9797" // of the image's own command
 )
 
 // A container is a root folder, mounted read-only for the processes that the test starts in it.
@@ -34,17 +32,8 @@ type container struct {
 }
 
 // inside runs the test again in its own network and mount namespace, and returns nil in this process. In the new
-// process it returns the container with the stage's files. prepare adds files before, as a base image would.
-func inside(t *testing.T, stage string, prepare func(root string)) *container {
-	t.Helper()
-	return within(t, func(root string) {
-		prepare(root)
-		assemble(t, stage, root)
-	})
-}
-
-// within does so with the files that fill puts into the root.
-func within(t *testing.T, fill func(root string)) *container {
+// process it returns the container with the image's files.
+func inside(t *testing.T) *container {
 	t.Helper()
 	if root := os.Getenv("REPLAYD_IMAGE_ROOT"); root != "" {
 		outside.RaiseLoopback(t)
@@ -53,7 +42,7 @@ func within(t *testing.T, fill func(root string)) *container {
 	outside.NeedRoot(t)
 	root := filepath.Join(t.TempDir(), "root")
 	folder(t, root)
-	fill(root)
+	assemble(t, root)
 	outside.Again(t, "REPLAYD_IMAGE_ROOT="+root, "--mount", "--net")
 	return nil
 }

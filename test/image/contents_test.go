@@ -3,14 +3,11 @@
 package image_test
 
 import (
-	"debug/elf"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,7 +20,7 @@ import (
 func TestContents(t *testing.T) {
 	outside.NeedRoot(t)
 	root := t.TempDir()
-	assemble(t, "replayd", root)
+	assemble(t, root)
 	want := map[string]string{
 		"etc/group":                     "-rw-r--r-- 0:0",
 		"etc/passwd":                    "-rw-r--r-- 0:0",
@@ -86,34 +83,4 @@ func tree(t *testing.T, root string) map[string]file {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// The Dockerfile's own commands build for both platforms from what .dockerignore lets through. The binary is static,
-// except with the tag dcgm.
-func TestPlatforms(t *testing.T) {
-	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
-		for stage, static := range map[string]bool{"build": true, "build-dcgm": false} {
-			f, err := elf.Open(filepath.Join(build(t, stage, arch), "replayd"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			interpreter := slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP })
-			if f.Machine != machine || interpreter == static {
-				t.Errorf("%s for %s: want %v, static %v, got %v, an interpreter %v", stage, arch, machine, static, f.Machine, interpreter)
-			}
-			f.Close()
-		}
-	}
-}
-
-// The bill of materials of `make sbom` lists every module of the binary, with its version.
-func TestBillOfMaterials(t *testing.T) {
-	binary := filepath.Join(build(t, "build", architecture), "replayd")
-	path := filepath.Join(t.TempDir(), "replayd.cdx.json")
-	c := exec.CommandContext(t.Context(), "go", "tool", "-modfile=tools/sbom/go.mod", "cyclonedx-gomod", "bin", "-json", "-std", "-output", path, binary)
-	c.Dir = repository
-	if out, err := c.CombinedOutput(); err != nil {
-		t.Fatalf("cyclonedx-gomod: %v\n%s", err, out)
-	}
-	outside.HoldBill(t, binary, path)
 }

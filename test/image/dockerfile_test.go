@@ -6,13 +6,10 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"replayd/owner"
 )
 
 // A stage is the part from one FROM to the next.
@@ -117,55 +114,27 @@ func (s stage) probe(t *testing.T) []string {
 	return probe.words()
 }
 
-// labels returns the labels of a stage, with their variables expanded.
-func (s stage) labels(t *testing.T) map[string]string {
-	t.Helper()
-	all := map[string]string{}
-	for _, m := range regexp.MustCompile(`([a-z.]+)="([^"]*)"`).FindAllStringSubmatch(s.last(t, "LABEL").text, -1) {
-		all[m[1]] = m[2]
-	}
-	return all
-}
-
-// Both images have labels, run as a numeric user without rights, and differ only in their base.
+// Both images run as a numeric user without rights, say what they are, and differ only in their base.
 func TestImages(t *testing.T) {
 	all := stages(t)
 	plain, dcgm := all[len(all)-1], named(t, "dcgm")
 	if plain.name != "replayd" || plain.base != "scratch" {
 		t.Errorf("want the default target replayd, from scratch, got %s from %s", plain.name, plain.base)
 	}
-	const oci = "org.opencontainers.image."
-	o, err := owner.Read(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, s := range []stage{plain, dcgm} {
-		want := map[string]string{
-			"title": "replayd", "licenses": "Apache-2.0", "vendor": "The replayd Authors", "version": "$VERSION", "revision": "$REVISION",
-			"url": o.Repository, "source": o.Repository, "documentation": "",
-		}
-		if o.Repository != "" {
-			want["documentation"] = o.Repository + "/blob/main/README.md"
-		}
-		got := s.labels(t)
-		for key, value := range want {
-			if got[oci+key] != value {
-				t.Errorf("%s: want the label %s%s %q, got %q", s.name, oci, key, value, got[oci+key])
-			}
-		}
-		if got[oci+"description"] == "" {
-			t.Errorf("%s: want a description", s.name)
-		}
-		for op, want := range map[string]string{"USER": nobody, "EXPOSE": "9797"} {
-			if got := s.last(t, op).text; got != want {
-				t.Errorf("%s: want %s %s, got %s", s.name, op, want, got)
+		for _, label := range []string{`title="replayd"`, `description="`, `licenses="Apache-2.0"`, `version="$VERSION"`, `revision="$REVISION"`} {
+			if text := s.last(t, "LABEL").text; !strings.Contains(text, " org.opencontainers.image."+label) && !strings.HasPrefix(text, "org.opencontainers.image."+label) {
+				t.Errorf("%s: want the label %s, got %s", s.name, label, text)
 			}
 		}
 	}
-	if got := dcgm.labels(t)[oci+"base.name"]; got != dcgm.base {
-		t.Errorf("want the label %sbase.name %s, got %s", oci, dcgm.base, got)
+	if user, port := plain.last(t, "USER").text, plain.last(t, "EXPOSE").text; user != nobody || port != "9797" {
+		t.Errorf("want user %s and port 9797, got %s and %s", nobody, user, port)
 	}
-	for _, op := range []string{"ENTRYPOINT", "CMD", "HEALTHCHECK"} {
+	if want := `base.name="` + dcgm.base + `"`; !strings.Contains(dcgm.last(t, "LABEL").text, want) {
+		t.Errorf("dcgm: want the label %s", want)
+	}
+	for _, op := range []string{"USER", "EXPOSE", "ENTRYPOINT", "CMD", "HEALTHCHECK"} {
 		if a, b := plain.last(t, op), dcgm.last(t, op); a.text != b.text || !maps.Equal(a.flags, b.flags) {
 			t.Errorf("want one %s for both images, got %v and %v", op, a, b)
 		}
@@ -193,23 +162,5 @@ func TestBuildFlags(t *testing.T) {
 		if want, got := stamp.FindAllString(stamps, -1), stamp.FindAllString(run, -1); len(want) != 4 || !slices.Equal(want, got) {
 			t.Errorf("%s: want the Makefile's stamps, %q, got %q", name, want, got)
 		}
-	}
-}
-
-// A pushed image has the tag of its version, with only the characters that a tag may have, and not only latest.
-func TestPushedTags(t *testing.T) {
-	said, err := exec.CommandContext(t.Context(), "make", "--dry-run", "--directory", repository, "image-push", "IMAGE=registry.example/replayd", "VERSION=v1.2.3-4-gabc+5").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, said)
-	}
-	var tags []string
-	words := strings.Fields(string(said))
-	for i, word := range words[:len(words)-1] {
-		if word == "-t" {
-			tags = append(tags, words[i+1])
-		}
-	}
-	if want := []string{"registry.example/replayd:latest", "registry.example/replayd:1.2.3-4-gabc-5"}; !slices.Equal(tags, want) {
-		t.Errorf("want %q, got %q", want, tags)
 	}
 }

@@ -17,9 +17,6 @@ import (
 	"replayd/test/outside"
 )
 
-// bare prepares nothing: the stage is based on scratch.
-func bare(string) {}
-
 const (
 	perSecond    = 20 // rows
 	outputTokens = 40 // 2 s at the engine's pace
@@ -45,7 +42,7 @@ func write(t *testing.T, path, text string) {
 // With only its own files, the image's command replays and serves, its health check works, it knows time zones, it
 // writes nothing, and it ends only after the requests in flight.
 func TestImage(t *testing.T) {
-	c := inside(t, "replayd", bare)
+	c := inside(t)
 	if c == nil {
 		return
 	}

@@ -25,8 +25,8 @@ import (
 // shipped is the Alertmanager configuration that this test runs, with other durations.
 const shipped = repository + "/deploy/alertmanager.yml"
 
-// startAlertmanager starts an Alertmanager without peers. Critical alerts go to the address of a pager; "": nowhere.
-func startAlertmanager(t *testing.T, dir, program, pager string) (address string) {
+// startAlertmanager starts an Alertmanager without peers.
+func startAlertmanager(t *testing.T, dir, program string) (address string) {
 	t.Helper()
 	text, err := os.ReadFile(shipped)
 	if err != nil {
@@ -41,13 +41,6 @@ func startAlertmanager(t *testing.T, dir, program, pager string) (address string
 		}
 		return fmt.Sprintf("%s: %dms", m[1], time.Duration(d).Milliseconds()/scale)
 	})
-	if pager != "" {
-		const person = "  - name: person\n"
-		if strings.Count(fast, person) != 1 {
-			t.Fatalf("%s: want one receiver %q", shipped, person)
-		}
-		fast = strings.Replace(fast, person, person+fmt.Sprintf("    webhook_configs: [{url: %q}]\n", pager), 1)
-	}
 	address = outside.Address(t)
 	process := outside.Start(t, filepath.Join(dir, "alertmanager.out"), program, "--config.file="+outside.Write(t, dir, "alertmanager.yml", fast),
 		"--storage.path="+filepath.Join(dir, "alerts"), "--web.listen-address="+address, "--cluster.listen-address=", "--log.level=warn")

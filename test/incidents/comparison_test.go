@@ -32,7 +32,7 @@ func TestComparisons(t *testing.T) {
 		w.engines[name].start(t, ttft, nextToken, "--jitter", "0.05")
 	}
 	replayd := w.startCompared(t, dir)
-	alertmanager := startAlertmanager(t, dir, outside.PrometheusTool(t, "alertmanager"), "")
+	alertmanager := startAlertmanager(t, dir, outside.PrometheusTool(t, "alertmanager"))
 	w.prom = startPrometheus(t, dir, replayd, alertmanager)
 	w.watch = startWatch(t, alertmanager)
 	began := time.Now()

@@ -3,7 +3,6 @@
 package incidents_test
 
 import (
-	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +18,6 @@ func TestIncidents(t *testing.T) {
 
 	w.waitForHistory(t, began)
 	t.Run("each rule is evaluated", func(t *testing.T) { w.evaluated(t) })
-	t.Run("native histograms are native", func(t *testing.T) { w.native(t) })
 	t.Run("each query of a dashboard is answered", func(t *testing.T) { w.runDashboards(t) })
 	for _, a := range w.watch.seen(t, began) {
 		t.Errorf("nothing is wrong: want it quiet: %s fired", a.name())
@@ -142,27 +140,4 @@ func (w *world) evaluated(t *testing.T) {
 		t.Errorf("want rules that record and rules that alert, got %d and %d", len(rules)-alerts, alerts)
 	}
 	t.Logf("%d rules record, %d alert", len(rules)-alerts, alerts)
-}
-
-// native checks that the bare names are native histograms, and that the classic ones exist beside them.
-func (w *world) native(t *testing.T) {
-	f := func(promQL string, wantNative bool, want int) {
-		t.Helper()
-		result, err := w.prom.Query(t.Context(), promQL, time.Time{})
-		if err != nil || len(result) != want {
-			t.Errorf("%s: want %d series, got %d, %v", promQL, want, len(result), err)
-		}
-		for _, s := range result {
-			if native := s.Histogram[1] != nil; native != wantNative {
-				t.Errorf("%s: want a native histogram %v, got %v, %v", promQL, wantNative, s.Histogram, s.Value)
-			}
-		}
-	}
-	for _, name := range []string{
-		"lateness", "lane_wait", "session_wait", "read_delay", "connect", "ttft", "ttft_from_due", "tpot", "itl", "e2e", "e2e_from_due",
-	} {
-		f(fmt.Sprintf("replayd_%s_seconds", name), true, 2)
-		f(fmt.Sprintf(`replayd_%s_seconds_bucket{le="+Inf"}`, name), false, 2)
-	}
-	f("workload:replayd_ttft_seconds:rate5m", true, 2)
 }

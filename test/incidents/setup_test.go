@@ -64,7 +64,7 @@ func newWorld(t *testing.T) *world {
 		w.engines[name].start(t, firstToken, nextToken)
 	}
 	replayd := w.startReplayd(t, dir)
-	alertmanager := startAlertmanager(t, dir, program, "")
+	alertmanager := startAlertmanager(t, dir, program)
 	w.prom = startPrometheus(t, dir, replayd, alertmanager)
 	w.watch = startWatch(t, alertmanager)
 	return w

@@ -3,7 +3,9 @@
 package ledger_test
 
 import (
+	"errors"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -105,6 +107,20 @@ func (c *run) judge(t *testing.T, prom outside.Prometheus, listen string) {
 		c.rules(t, prom, settled, want)
 	}
 	c.texts(t, dir, m, want)
+	recomputed(t, dir, e)
+}
+
+// recomputed checks that an independent program computes the ledger and the figures from the records, the engine's log and the export.
+func recomputed(t *testing.T, dir string, e engine) {
+	t.Helper()
+	said, err := exec.CommandContext(t.Context(), "python3", "../report/recompute.py", filepath.Join(dir, artifacts),
+		"--records", filepath.Join(dir, records), "--engine", e.log).CombinedOutput()
+	if errors.Is(err, exec.ErrNotFound) {
+		outside.Missing(t, err, "")
+	}
+	if err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
 }
 
 // last returns the page of a run after all its requests have ended.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,5 +176,65 @@ func TestDashboardsAreTheShippedOnes(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("want %d dashboards, got %d", len(want), len(got))
+	}
+}
+
+// Each alert gets its link and its labels, those that are excluded go, with their group after the last one, and each dashboard gets its tags.
+// All else is as shipped.
+func TestConfiguration(t *testing.T) {
+	want := load(t, "")
+	excluded := []string{"ReplaydTTFTRegression"} // an alert of several rules, and a whole group
+	for _, r := range want.PrometheusAlerts.Groups[0].Rules {
+		excluded = append(excluded, r["alert"].(string))
+	}
+	var groups []group
+	for _, g := range want.PrometheusAlerts.Groups {
+		g.Rules = slices.DeleteFunc(g.Rules, func(r rule) bool { return slices.Contains(excluded, r["alert"].(string)) })
+		for _, r := range g.Rules {
+			r["annotations"].(object)["runbook_url"] = "https://wiki.example.com#" + strings.ToLower(r["alert"].(string))
+			r["labels"].(object)["team"] = "inference"
+		}
+		if len(g.Rules) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	want.PrometheusAlerts.Groups = groups
+	for _, d := range want.GrafanaDashboards {
+		d["tags"] = append(d["tags"].([]any), "inference")
+	}
+	config := "runbookBase: 'https://wiki.example.com', alertLabels: { team: 'inference', severity: 'none' }, dashboardTags: ['inference'], excludedAlerts: "
+	got := load(t, config+"['"+strings.Join(excluded, "', '")+"']")
+	if !reflect.DeepEqual(got, want) {
+		t.Error("want links, labels and tags added, and alerts left out, and nothing else")
+	}
+	_, err := evaluate(t, `((import 'github.com/OWNER/replayd/mixin/mixin.libsonnet') + { _config+:: { excludedAlerts: ['ReplaydUp'] } }).prometheusAlerts`)
+	if want := "excludedAlerts: want names of alerts, got ReplaydUp"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("want the error %q, got %v", want, err)
+	}
+}
+
+// The example of the README gives a file of each kind, with its configuration applied.
+func TestReadmeExample(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, "mixin/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	example := regexp.MustCompile("(?s)```jsonnet\n(.*?)```").FindSubmatch(text)
+	if example == nil {
+		t.Fatal("want an example")
+	}
+	out, err := evaluate(t, string(example[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made map[string]string
+	if err := json.Unmarshal([]byte(out), &made); err != nil {
+		t.Fatal(err)
+	}
+	if alerts := made["replayd-alerts.yaml"]; !strings.Contains(alerts, "ReplaydDown") || strings.Contains(alerts, "ReplaydPaused") || !strings.Contains(alerts, "inference") {
+		t.Errorf("want the alerts of the example, got %s", alerts)
+	}
+	if len(made) != 2+len(load(t, "").GrafanaDashboards) || made["replayd-rules.yaml"] == "" {
+		t.Errorf("want rules, alerts and the dashboards, got %d files", len(made))
 	}
 }

@@ -40,11 +40,4 @@ func TestSourceIsClean(t *testing.T) {
 			t.Errorf("%s: %s", path, said)
 		}
 	}
-	path := filepath.Join(repository, "mixin", "bad.libsonnet")
-	if formatted(path, "{a:1}\n") {
-		t.Error("want a file without spaces found")
-	}
-	if said, bad := lint(path, "local unused = 1;\n{}\n"); !bad || !strings.Contains(said, "Unused variable: unused") {
-		t.Errorf("want an unused variable found, got %q", said)
-	}
 }

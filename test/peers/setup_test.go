@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,9 +34,6 @@ func TestMain(m *testing.M) {
 	machine.Settle()
 	os.Exit(outside.Main(m, &binary))
 }
-
-// full reports whether the tests run at the documents' size, for the figures in bench/README.md, or at a size for CI.
-func full(t *testing.T) bool { return outside.Knob(t, "PEERS_FULL", false, strconv.ParseBool) }
 
 // A peer is one command line of a document.
 type peer struct {

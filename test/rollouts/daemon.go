@@ -16,12 +16,11 @@ import (
 	"time"
 )
 
-// The verdicts of a comparison. Unknown has no value: all three series are NaN.
+// The verdicts of a comparison.
 const (
 	Pass      = "pass"
 	Fail      = "fail"
 	Undecided = "undecided"
-	Unknown   = "unknown"
 )
 
 // A Daemon serves the series of comparisons, and restarts them as replayd does with web.enable_lifecycle.
@@ -64,11 +63,6 @@ func (d *Daemon) Play(name, verdict, then string) {
 	})
 }
 
-// Say changes the verdict within the epoch.
-func (d *Daemon) Say(name, verdict string) {
-	d.change(name, func(c *comparison) { c.verdict = verdict })
-}
-
 // Delay gives the samples of a comparison times in the past, as a Prometheus has them that has stopped scraping.
 func (d *Daemon) Delay(name string, by time.Duration) {
 	d.change(name, func(c *comparison) { c.late = by })
@@ -92,11 +86,6 @@ func (d *Daemon) Restarts(name string) (n int) {
 func (d *Daemon) Calls(name string) (n int) {
 	d.change(name, func(c *comparison) { n = c.calls })
 	return n
-}
-
-// Judge makes the present evidence be about a version.
-func (d *Daemon) Judge(name, version string) {
-	d.change(name, func(c *comparison) { c.version = version })
 }
 
 func (d *Daemon) change(name string, change func(*comparison)) {
@@ -168,11 +157,8 @@ func (d *Daemon) page(w http.ResponseWriter, _ *http.Request) {
 		}
 		for _, verdict := range []string{Fail, Pass, Undecided} {
 			value := "0"
-			switch c.verdict {
-			case verdict:
+			if c.verdict == verdict {
 				value = "1"
-			case Unknown:
-				value = "NaN"
 			}
 			fmt.Fprintf(&verdicts, "replayd_comparison_verdict{comparison=%q,verdict=%q} %s%s\n", name, verdict, value, at)
 		}

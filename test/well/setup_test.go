@@ -1,7 +1,6 @@
 // Package well_test runs the configurations that the project ships, above all the chart's, with simulated engines in
-// virtual time, and checks how a healthy and an unhealthy engine appear on their pages. `go test` checks the pages of
-// a loop. With the tag prometheus (make suite NAME=test-prometheus) promtool evaluates which alerts fire, also when
-// engines die and traces change.
+// virtual time, and checks how a healthy engine appears on their pages. `go test` checks the pages of a loop. With the tag
+// prometheus (make suite NAME=test-prometheus) promtool evaluates that no alert fires.
 package well_test
 
 import (
@@ -11,10 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,16 +31,6 @@ import (
 	"replayd/test/outside"
 )
 
-// A spell is a time in which the engine has the given options. Other options, or a death, start a new engine.
-type spell struct {
-	engine sim.Options
-	long   time.Duration
-
-	dead   bool                                   // connections are closed, and new ones are refused
-	begins func()                                 // called when it begins; may be nil
-	sees   func(at time.Duration, p outside.Page) // gets each page, with the time since the first; may be nil
-}
-
 // of returns an engine whose answers have these speeds, whatever their number.
 func of(ttft, itl time.Duration) sim.Options {
 	o := sim.Defaults()
@@ -51,17 +38,18 @@ func of(ttft, itl time.Duration) sim.Options {
 	return o
 }
 
-// play runs a daemon with an engine in virtual time. It returns what a Prometheus that scrapes the daemon at an
+// play runs a daemon with an engine for a virtual time. It returns what a Prometheus that scrapes the daemon at an
 // interval would have stored, and the last page.
-func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (r *outside.Recording, last outside.Page) {
+func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options, long time.Duration) (r *outside.Recording, last outside.Page) {
 	t.Helper()
 	r = &outside.Recording{Interval: every}
 	synctest.Test(t, func(t *testing.T) {
-		var engine atomic.Pointer[http.Handler]
+		e, err := sim.New(engine)
+		if err != nil {
+			t.Fatal(err)
+		}
 		wire := outside.NewPipes()
-		server := &http.Server{IdleTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			(*engine.Load()).ServeHTTP(w, r)
-		})}
+		server := &http.Server{IdleTimeout: 5 * time.Second, Handler: e.Handler()}
 		var serving sync.WaitGroup
 		serving.Go(func() { _ = server.Serve(wire) })
 		defer func() {
@@ -69,17 +57,6 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 			serving.Wait()
 			<-time.After(time.Second) // net/http lingers on a connection that it closes before it read a body
 		}()
-		swap := func(o sim.Options) {
-			e, err := sim.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			h := e.Handler()
-			engine.Store(&h)
-		}
-		now := spells[0].engine
-		swap(now)
-
 		reg, started := prometheus.NewRegistry(), float64(time.Now().Unix())
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "process_start_time_seconds", Help: "As of client_golang, in virtual time."},
 			func() float64 { return started }))
@@ -99,31 +76,13 @@ func play(t *testing.T, c config.Config, every time.Duration, spells ...spell) (
 			return
 		}
 		ctx, stop := context.WithCancel(t.Context())
-		at, dead := time.Now(), false
-		first := at
+		at := time.Now()
 		g.Start(ctx, t.Context())
-		for _, s := range spells {
+		for end := at.Add(long); at.Before(end); at = at.Add(every) {
 			<-time.After(time.Until(at))
-			if s.dead || !reflect.DeepEqual(s.engine, now) {
-				now = s.engine
-				swap(now)
-			}
-			if s.dead != dead {
-				dead = s.dead
-				wire.Die(dead)
-			}
-			if s.begins != nil {
-				s.begins()
-			}
-			for end := at.Add(s.long); at.Before(end); at = at.Add(every) {
-				<-time.After(time.Until(at))
-				synctest.Wait()
-				if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd", "instance": "a:9797"}); err != nil {
-					t.Fatal(err)
-				}
-				if s.sees != nil {
-					s.sees(at.Sub(first), last)
-				}
+			synctest.Wait()
+			if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd", "instance": "a:9797"}); err != nil {
+				t.Fatal(err)
 			}
 		}
 		stop()

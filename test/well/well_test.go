@@ -39,7 +39,7 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 			t.Parallel()
 			conf := c.config(t)
 			conf.Workloads[0].Repeat = schedule.Repeat{Mode: "once"}
-			_, page := play(t, conf, time.Minute, spell{engine: of(ttfts[len(ttfts)-1], itls[len(itls)-1]), long: c.long})
+			_, page := play(t, conf, time.Minute, of(ttfts[len(ttfts)-1], itls[len(itls)-1]), c.long)
 			expected, good := page.Sum("replayd_requests_expected_total"), page.Sum("replayd_goodput_requests_total")
 			if expected < 100 || good != expected {
 				t.Errorf("want every request good, 100 or more, got %v of %v; dropped %v, in flight %v, slow %v", good, expected,
