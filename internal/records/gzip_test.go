@@ -3,6 +3,7 @@ package records
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -62,5 +63,16 @@ func TestCompressionMeetsRotation(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"r", "r.1", "r.2"}, list(t, filepath.Dir(path))); diff != "" {
 		t.Errorf("broken off: -want +got:\n%s", diff)
+	}
+
+	old = begin()
+	if err := os.Remove(part); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.replace(old, path, part); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want the compressed file missing, got %v", err)
+	}
+	if diff := cmp.Diff([]string{"r", "r.1", "r.2"}, list(t, filepath.Dir(path))); diff != "" {
+		t.Errorf("a kill before the compressed file is in place loses records: -want +got:\n%s", diff)
 	}
 }

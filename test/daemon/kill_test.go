@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +26,7 @@ type life struct {
 // A daemon that is killed and restarted continues at the position of the wall clock in the loop and sends no request
 // twice. Its records stay readable.
 func TestKill(t *testing.T) {
-	kills := outside.Knob(t, "DAEMON_KILLS", 3, strconv.Atoi)
+	const kills = 3
 	s := newStage(t, "--ttft", "50ms", "--itl", "20ms", "--chunk-tokens", "2")
 	const speed = 2
 	p := &plan{Rows: outside.Plain(570, 10, 100, 40, 3), Speed: speed, Every: 30 * time.Second}

@@ -4,7 +4,6 @@ package daemon_test
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -25,8 +24,7 @@ func (s *stage) arrivals(t *testing.T) (all []sim.LogEntry) {
 // A sent is one request as both sides saw it.
 type sent struct {
 	record
-	engine   sim.LogEntry
-	workload string
+	engine sim.LogEntry
 	due
 }
 
@@ -47,7 +45,7 @@ func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []
 			continue
 		}
 		x := sent{record: of[0], engine: e}
-		x.workload, x.Loop, x.Row = outside.Place(t, e.ID)
+		_, x.Loop, x.Row = outside.Place(t, e.ID)
 		x.At = time.Unix(0, x.Planned)
 		byID[e.ID] = of[1:]
 		if way := time.Duration(e.Arrival - x.Write); way.Abs() > time.Second {
@@ -61,21 +59,4 @@ func (s *stage) join(t *testing.T, log []sim.LogEntry, records []record) (all []
 		}
 	}
 	return all
-}
-
-// figures prints p50, p99 and the maximum of durations in µs.
-func figures(t *testing.T, name string, all []time.Duration) {
-	t.Helper()
-	if len(all) == 0 {
-		t.Logf("%-44s %7d", name, 0)
-		return
-	}
-	all = slices.Sorted(slices.Values(all))
-	us := func(d time.Duration) string { return strconv.FormatFloat(float64(d)/1e3, 'f', 0, 64) }
-	t.Logf("%-44s %7d %10s %10s %10s", name, len(all), us(all[len(all)/2]), us(all[len(all)*99/100]), us(all[len(all)-1]))
-}
-
-func figuresHead(t *testing.T) {
-	t.Helper()
-	t.Logf("%-44s %7s %10s %10s %10s", "µs", "n", "p50", "p99", "max")
 }

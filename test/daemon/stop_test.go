@@ -17,8 +17,7 @@ import (
 // A process that was stopped for a while continues at the right row. Requests that were due meanwhile are missed and
 // counted, and never sent. Requests in flight have the times at which their answers really came.
 func TestStop(t *testing.T) {
-	length := outside.Knob(t, "DAEMON_STOP", 5*time.Second, time.ParseDuration)
-	const itl = 25 * time.Millisecond
+	const length, itl = 5 * time.Second, 25 * time.Millisecond
 	s := newStage(t, "--ttft", "50ms", "--itl", itl.String(), "--chunk-tokens", "5", "--log-chunks")
 	p := &plan{Rows: outside.Plain(55*40, 40, 100, 60, 4), Speed: 1, Every: time.Minute}
 	for i := 0; i < len(p.Rows); i += 10 {
@@ -109,12 +108,6 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	t.Logf("goes on with row %d, due %v after SIGCONT", resumed.Row, resumed.At.Sub(contAfter).Round(time.Microsecond))
 	noBurst(t, p, log, contBefore)
 	inFlight(t, all, stopBefore, contAfter)
-	figuresHead(t)
-	var late []time.Duration
-	for _, x := range all {
-		late = append(late, time.Duration(x.Lateness))
-	}
-	figures(t, "lateness", late)
 }
 
 // noBurst checks each 100 ms of arrivals after the stop: there may be no more than the plan has for them and for the
@@ -163,15 +156,14 @@ func noBurst(t *testing.T, p *plan, log []sim.LogEntry, from time.Time) {
 // connection after 5 s: the time of the FIN must not become that of the last chunk.
 func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 	t.Helper()
-	var during, firsts, lasts []time.Duration
-	ended := 0
+	during, ended, stamped := 0, 0, 0
 	for _, x := range all {
 		end := time.Unix(0, x.engine.Chunks[len(x.engine.Chunks)-1])
 		if x.engine.Arrival > stop.UnixNano() || end.Before(stop) {
 			continue
 		}
 		off := time.Duration(x.Last - end.UnixNano())
-		during = append(during, off)
+		during++
 		if end.Before(resume) {
 			ended++
 		}
@@ -182,19 +174,13 @@ func inFlight(t *testing.T, all []sent, stop, resume time.Time) {
 			t.Errorf("%s: the last of %d chunks was written %v after SIGSTOP, and received %v later by the record: %+v", x.ID,
 				len(x.engine.Chunks), end.Sub(stop), off, x.record)
 		}
-		lasts = append(lasts, off)
-		if begin := x.engine.Chunks[0]; begin < stop.UnixNano() {
-			firsts = append(firsts, time.Duration(x.First-begin))
-		}
+		stamped++
 	}
-	t.Logf("%d requests were in flight when it was stopped, %d of them ended before SIGCONT", len(during), ended)
-	if len(during) == 0 || ended == 0 {
+	t.Logf("%d requests were in flight when it was stopped, %d of them ended before SIGCONT", during, ended)
+	if during == 0 || ended == 0 {
 		t.Error("want requests that end during the stop, got none")
 	}
-	figuresHead(t)
-	figures(t, "first chunk, received − written", firsts)
-	figures(t, "last chunk, received − written", lasts)
-	if len(lasts) == 0 {
+	if stamped == 0 {
 		t.Error("want requests whose last chunk has a stamp of its own, got none")
 	}
 }

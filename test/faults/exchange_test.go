@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -18,20 +19,17 @@ import (
 type exchange struct {
 	passage
 	proxy   *proxy
-	client  net.Conn      // TLS or not
-	raw     *net.TCPConn  // beneath it
+	client  *net.TCPConn
 	in      *bufio.Reader // from the client
 	request *http.Request
 	body    []byte
 	random  *rand.Rand // the same for each try of a request
 	stop    int        // give the client at most so many bytes; -1: all
+	bytes   int        // of the answer, given to the client
 
-	complete bool   // the framing has ended
 	together bool   // bytes for the client are held until the end
 	held     []byte // the bytes held
 	given    []byte // of the body, without its framing
-
-	spoiling, misframed bool
 }
 
 // ask sends the request to the engine and returns the response. The caller closes its body.
@@ -88,9 +86,24 @@ func (x *exchange) silent() { _, _ = x.in.Peek(1) }
 // cutOff makes the close of the connection a reset, after which the client's kernel discards unread data. The client
 // has a moment to read before.
 func (x *exchange) cutOff() {
-	x.reset = true
 	x.wait(100 * time.Millisecond)
-	_ = x.raw.SetLinger(0)
+	_ = x.client.SetLinger(0)
+}
+
+// read takes the text from the body that the client was given, by the rules of the API.
+func (x *exchange) read() {
+	for line := range strings.Lines(string(x.given)) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		var chunk struct {
+			Choices []struct{ Delta struct{ Content string } }
+		}
+		if !ok || json.Unmarshal([]byte(data), &chunk) != nil {
+			continue
+		}
+		for _, c := range chunk.Choices {
+			x.text += c.Delta.Content
+		}
+	}
 }
 
 // carried returns the assistant's text in a request, or "" if there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -120,7 +121,7 @@ func (s *stage) serveWith(t *testing.T, n *nameServer) *outside.Process {
 	s.Lives++
 	p := outside.Start(t, filepath.Join(s.Dir, fmt.Sprintf("serve%d.out", s.Lives)), "unshare", "--mount", "sh", "-c",
 		`mount --bind "$0" /etc/resolv.conf && exec "$@"`, resolv, binary, "serve", "--config", s.Config, "--web.listen-address", s.Listen, "--web.enable-lifecycle")
-	p.Ready(t, &killClient, s.URL()+"/-/ready")
+	p.Ready(t, http.DefaultClient, s.URL()+"/-/ready")
 	return p
 }
 
@@ -134,7 +135,7 @@ func twoEngines(t *testing.T, dir string) (port string, at [2]netip.Addr, logs [
 		host := at[i].String() + ":" + port
 		engines[i] = outside.Start(t, strings.TrimSuffix(logs[i], "jsonl")+"out", binary, "sim", "--web.listen-address", host, "--log", logs[i],
 			"--ttft", "5ms", "--itl", "2ms")
-		engines[i].Ready(t, &killClient, "http://"+host+"/health")
+		engines[i].Ready(t, http.DefaultClient, "http://"+host+"/health")
 	}
 	return port, at, logs, engines
 }

@@ -54,7 +54,7 @@ func lostAt(t *testing.T, answer string, enough int, target string) {
 		_, _, row := outside.Place(t, id)
 		return fault{name: fmt.Sprint(row), says: answer, stop: at(row)}
 	})
-	listening := p.listen(t, nil)
+	listening := p.listen(t)
 	var rows []outside.Row
 	for range len(answer) + 1 {
 		rows = append(rows, outside.Row{Input: 20, Output: 4})

@@ -33,26 +33,25 @@ const (
 // A fault is a way to relay an answer.
 type fault struct {
 	name    string
-	outcome string // of a request whose answer was spoiled; "": nothing is spoiled, and nothing may be lost
-	slowly  bool   // the delay spoils it
-	streams bool   // only for streamed answers
-
 	says    string        // the answer instead of the engine's, which is not requested
 	slow    time.Duration // before the answer
 	before  string        // interim heads before the answer
 	headers string        // further lines of the head
 	framing framing
-	edit    func(x *exchange, n int, line []byte) (out []byte, spoiled bool) // a line of the body, from 0; nil: unchanged
-	pieces  func(x *exchange, b []byte) [][]byte                             // splits a line into writes; nil: one write
-	pause   func(x *exchange) time.Duration                                  // before a write; nil: none
-	whole   bool                                                             // everything is written at once, at the end
-	stop    func(x *exchange) int                                            // bytes after which it ends; nil: never
-	last    bool                                                             // the connection ends without the last chunk
+	edit    func(line []byte) []byte             // of the body; nil: unchanged
+	pieces  func(x *exchange, b []byte) [][]byte // splits a line into writes; nil: one write
+	pause   func(x *exchange) time.Duration      // before a write; nil: none
+	whole   bool                                 // everything is written at once, at the end
+	stop    func(x *exchange) int                // bytes after which it ends; nil: never
+	last    bool                                 // the connection ends without the last chunk
 	ending  ending
 }
 
-// errStop ends the relay: the fault cuts the answer here.
-var errStop = errors.New("the fault's end")
+var (
+	// errStop ends the relay: the fault cuts the answer here.
+	errStop = errors.New("the fault's end")
+	errOver = errors.New("the test is over")
+)
 
 // play relays one answer. The connection is kept if possible.
 func (x *exchange) play(f fault) (keep bool) {
@@ -60,65 +59,49 @@ func (x *exchange) play(f fault) (keep bool) {
 		x.stop = f.stop(x)
 	}
 	err := x.hand(f)
-	x.judge(f)
-	switch {
-	case x.engine != nil: // as when the server dies: the kernel resets its connections, or closes those that it has read completely
-		if x.random.IntN(2) == 0 {
-			x.cutOff()
-		}
-		return false
-	case x.left != nil:
-		return false
-	case errors.Is(err, errStop):
-		x.over, x.stopped = true, f.ending
+	x.read()
+	if errors.Is(err, errStop) {
 		switch f.ending {
 		case wasReset:
 			x.cutOff()
 		case silent:
 			x.silent()
 		}
-		return false
 	}
-	return !x.request.Close
+	return err == nil && !x.request.Close
 }
 
 // hand relays up to the end: by the engine, the client, the fault, or complete.
 func (x *exchange) hand(f fault) error {
-	x.spoiled = f.slowly
 	if f.slow > 0 && !x.wait(f.slow) {
-		x.left = errors.New("the test is over")
-		return x.left
+		return errOver
 	}
 	if f.says != "" {
 		if err := x.give([]byte(f.says)); err != nil {
 			return err
 		}
-		x.spoiled, x.stream = f.outcome != "", true
 		return errStop
 	}
 	resp, err := x.ask()
 	if err != nil {
-		x.engine = err
 		return err
 	}
 	defer resp.Body.Close()
-	x.stream = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
-	next := x.lines(f, resp.Body)
-	var ready []line // of an answer that is awaited whole, because its length is needed or one write has everything
+	next := lines(f, resp.Body)
+	var ready [][]byte // of an answer that is awaited whole, because its length is needed or one write has everything
 	length := 0
 	if f.framing == byLength || f.whole {
 		for {
 			l, err := next()
 			if err != nil && !errors.Is(err, io.EOF) {
-				x.engine = err
 				return err
 			}
-			ready, length = append(ready, l), length+len(l.text)
+			ready, length = append(ready, l), length+len(l)
 			if err != nil {
 				break
 			}
 		}
-		next = func() (l line, err error) {
+		next = func() (l []byte, err error) {
 			if l, ready = ready[0], ready[1:]; len(ready) == 0 {
 				err = io.EOF
 			}
@@ -129,29 +112,21 @@ func (x *exchange) hand(f fault) error {
 	if err := x.give([]byte(f.before + x.headOf(f, resp, length))); err != nil {
 		return err
 	}
-	x.head = true
-	if f.edit == nil && f.outcome != "" && f.stop == nil {
-		x.spoiled = true // by its head
-	}
 	for more := true; more; {
 		l, err := next()
 		if err != nil && !errors.Is(err, io.EOF) {
-			x.engine = err
 			return err
 		}
 		more = err == nil
-		if err := x.payload(f, l.text); err != nil {
+		if err := x.payload(f, l); err != nil {
 			return err
 		}
-		x.spoiled = x.spoiled || l.spoiled
 	}
 	if !f.last && f.framing == byChunks {
 		if err := x.give([]byte("0\r\n\r\n")); err != nil {
 			return err
 		}
-		x.complete = true
 	}
-	x.complete = x.complete || f.framing == byLength
 	if err := x.flush(); err != nil {
 		return err
 	}
@@ -161,22 +136,15 @@ func (x *exchange) hand(f fault) error {
 	return nil
 }
 
-// A line of a body, after the fault.
-type line struct {
-	text    []byte
-	spoiled bool // it spoils the answer
-}
-
-// lines returns the lines one by one, the last one with io.EOF.
-func (x *exchange) lines(f fault, body io.Reader) func() (line, error) {
-	in, n := bufio.NewReader(body), -1
-	return func() (l line, err error) {
-		n++
-		l.text, err = in.ReadBytes('\n')
-		if f.edit != nil && len(l.text) > 0 {
-			l.text, l.spoiled = f.edit(x, n, l.text)
+// lines returns the lines of a body one by one, the last one with io.EOF.
+func lines(f fault, body io.Reader) func() ([]byte, error) {
+	in := bufio.NewReader(body)
+	return func() (line []byte, err error) {
+		line, err = in.ReadBytes('\n')
+		if f.edit != nil && len(line) > 0 {
+			line = f.edit(line)
 		}
-		return l, err
+		return line, err
 	}
 }
 
@@ -211,15 +179,11 @@ func (x *exchange) payload(f fault, line []byte) error {
 			continue
 		}
 		if f.pause != nil && !x.wait(f.pause(x)) {
-			x.left = errors.New("the test is over")
-			return x.left
+			return errOver
 		}
 		framed, at := piece, 0
 		if f.framing == byChunks {
 			size := fmt.Appendf(nil, "%x\r\n", len(piece))
-			if x.misframed {
-				size = []byte("zz\r\n")
-			}
 			at = len(size)
 			framed = append(append(size, piece...), "\r\n"...)
 		}
@@ -254,7 +218,7 @@ func (x *exchange) flush() error {
 	if len(x.held) == 0 {
 		return nil
 	}
-	_, x.left = x.client.Write(x.held)
+	_, err := x.client.Write(x.held)
 	x.held = x.held[:0]
-	return x.left
+	return err
 }

@@ -208,13 +208,3 @@ func ScrapeNative(t *testing.T, url string) Page {
 		page[f.GetName()] = &f
 	}
 }
-
-// NativeBuckets counts the buckets of all native histograms on a page of ScrapeNative.
-func (p Page) NativeBuckets() (n int) {
-	for _, f := range p {
-		for _, m := range f.GetMetric() {
-			n += len(m.GetHistogram().GetPositiveDelta())
-		}
-	}
-	return n
-}

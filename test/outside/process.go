@@ -31,8 +31,9 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	p := StartInto(t, out, program, args...)
-	p.log = log
+	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: log}
+	p.Cmd.Stdout, p.Cmd.Stderr = out, out
+	p.start(t)
 	t.Cleanup(func() {
 		p.kill()
 		if t.Failed() {
@@ -43,12 +44,9 @@ func Start(t *testing.T, log, program string, args ...string) *Process {
 	return p
 }
 
-// StartInto runs a program with its output in out, which may be a pipe. The program ends with the test, even if the
-// test is killed.
-func StartInto(t *testing.T, out *os.File, program string, args ...string) *Process {
+// start starts the program. It ends with the test, even if the test is killed.
+func (p *Process) start(t *testing.T) {
 	t.Helper()
-	p := &Process{Cmd: exec.Command(program, args...), Began: time.Now(), Done: make(chan struct{}), log: program}
-	p.Cmd.Stdout, p.Cmd.Stderr = out, out
 	dieWithParent(p.Cmd)
 	started := make(chan error)
 	go func() { // the cleanup waits for it
@@ -65,8 +63,6 @@ func StartInto(t *testing.T, out *os.File, program string, args ...string) *Proc
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(p.kill)
-	return p
 }
 
 // kill ends the process, even if it was stopped.

@@ -20,21 +20,21 @@ type Stage struct {
 	Records string
 	Listen  string // host:port of the daemon
 	Sim     *Process
-	Sims    int // lives of the engine
 	Lives   int // of the daemon
-	flags   []string
 }
 
 // NewStage starts the engine, with further flags, and waits until it is ready.
 func NewStage(t *testing.T, binary string, flags ...string) *Stage {
 	t.Helper()
 	s := NewStageAlone(t, binary)
-	s.Engine, s.Log, s.flags = Address(t), filepath.Join(s.Dir, "sim.jsonl"), flags
+	s.Engine, s.Log = Address(t), filepath.Join(s.Dir, "sim.jsonl")
 	// The log exists from the start, so that it can be read before the first request.
 	if err := os.WriteFile(s.Log, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.StartEngine(t)
+	s.Sim = Start(t, filepath.Join(s.Dir, "sim.out"), s.Binary, append([]string{
+		"sim", "--web.listen-address", s.Engine, "--slots", "4096", "--log", s.Log,
+	}, flags...)...)
 	s.Sim.Ready(t, http.DefaultClient, "http://"+s.Engine+"/health")
 	return s
 }
@@ -46,15 +46,6 @@ func NewStageAlone(t *testing.T, binary string) *Stage {
 	return &Stage{
 		Binary: binary, Dir: dir, Config: filepath.Join(dir, "replayd.yaml"), Records: filepath.Join(dir, "records.jsonl"), Listen: Address(t),
 	}
-}
-
-// StartEngine starts a life of the engine, which appends to the log of earlier lives.
-func (s *Stage) StartEngine(t *testing.T) {
-	t.Helper()
-	s.Sims++
-	s.Sim = Start(t, filepath.Join(s.Dir, fmt.Sprintf("sim%d.out", s.Sims)), s.Binary, append([]string{
-		"sim", "--web.listen-address", s.Engine, "--slots", "4096", "--log", s.Log,
-	}, s.flags...)...)
 }
 
 // EngineLog ends a simulated engine and returns its log. An engine logs a request after the client has seen the end, so

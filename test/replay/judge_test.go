@@ -3,7 +3,6 @@
 package replay_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -23,20 +21,18 @@ import (
 
 // A record has the fields of replayd's records that the test reads.
 type record struct {
-	ID       string `json:"id"`
-	Loop     int    `json:"loop"`
-	Row      int    `json:"row"`
-	Outcome  string `json:"outcome"`
-	Planned  int64  `json:"planned_ns"`
-	Due      int64  `json:"due_ns"`
-	End      int64  `json:"end_ns"`
-	Lateness int64  `json:"lateness_ns"`
-	Prompt   int    `json:"usage_prompt_tokens"`
-	Output   int    `json:"usage_output_tokens"`
+	ID      string `json:"id"`
+	Loop    int    `json:"loop"`
+	Row     int    `json:"row"`
+	Outcome string `json:"outcome"`
+	Due     int64  `json:"due_ns"`
+	End     int64  `json:"end_ns"`
+	Prompt  int    `json:"usage_prompt_tokens"`
+	Output  int    `json:"usage_output_tokens"`
 }
 
 // Every row of the trace arrives exactly once, in the order of its instants, with the lengths of the trace. The
-// engine's log and replayd's counters agree, and the requests are sent on time.
+// engine's log and replayd's counters agree.
 func TestEveryRowOnce(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
 	speed := outside.Knob(t, "REPLAY_SPEED", 5, number)
@@ -55,25 +51,15 @@ records: {path: %q}
 	if err := os.WriteFile(config, []byte(write), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stealing := watchSteal(ctx, t)
 	began := time.Now()
 	daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
 	daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 
 	rows := read(t, path)
-	raw := make(chan []time.Duration, 1)
-	rawPlan := plan(rows, speed, time.Now().Add(time.Second+50*time.Millisecond))
-	go func() { raw <- rawWriter(ctx, t, rawPlan) }()
 	length := time.Duration(float64(stats.Span) / speed)
 	final := watch(t, "http://"+listen, stats.Requests, length+2*time.Minute)
-	rawLate := <-raw
-	took := time.Since(began)
+	t.Logf("%d rows, %v of trace at speed %v in %v", len(rows), stats.Span, speed, time.Since(began).Round(time.Second))
 	daemon.Term(t, time.Minute)
-	state := daemon.Cmd.ProcessState
-	cpu, peak := state.UserTime()+state.SystemTime(), state.SysUsage().(*syscall.Rusage).Maxrss // peak in KiB
-	cancel()
-	stole := stealing()
 
 	// Compare the engine's log with the trace.
 	log := engine.log(t)
@@ -127,41 +113,6 @@ records: {path: %q}
 			t.Errorf("%s: want %d, got %d", name, c.want, c.got)
 		}
 	}
-
-	t.Logf("%d rows, %v of trace at speed %v in %v", len(rows), stats.Span, speed, took.Round(time.Second))
-	t.Logf("replayd: %.1f CPU seconds, peak RSS %.1f MiB; steal %v, in %d slices of 100 ms", cpu.Seconds(), float64(peak)/1024, stole.total, len(stole.slices))
-	t.Logf("%-44s %7s %10s %10s %10s", "lateness, µs", "rows", "p50", "p99", "max")
-	var first, others, firstClean, othersClean []time.Duration
-	slices.SortFunc(records, func(a, b record) int { return a.Row - b.Row })
-	for i, r := range records {
-		late := time.Duration(r.Lateness)
-		clean := !stole.near(time.Unix(0, r.Planned))
-		if i == 0 || rows[r.Row].Offset != rows[records[i-1].Row].Offset {
-			first = append(first, late)
-			if clean {
-				firstClean = append(firstClean, late)
-			}
-		} else {
-			others = append(others, late)
-			if clean {
-				othersClean = append(othersClean, late)
-			}
-		}
-	}
-	var rawFirst, rawOthers []time.Duration
-	for i, late := range rawLate {
-		if rawPlan[i].first {
-			rawFirst = append(rawFirst, late)
-		} else {
-			rawOthers = append(rawOthers, late)
-		}
-	}
-	t.Log(row("first row of each instant", first))
-	t.Log(row("first row of each instant, no steal near", firstClean))
-	t.Log(row("raw writer, first row", rawFirst))
-	t.Log(row("other rows", others))
-	t.Log(row("other rows, no steal near", othersClean))
-	t.Log(row("raw writer, other rows", rawOthers))
 }
 
 // read returns all rows of a trace.
@@ -186,18 +137,4 @@ func read(t *testing.T, path string) (rows []trace.Record) {
 		}
 		rows = append(rows, rec)
 	}
-}
-
-// plan returns the plan of a raw writer: rows at their instants, with about as many bytes as a prompt.
-func plan(rows []trace.Record, speed float64, epoch time.Time) []write {
-	const perToken, frame = 8.4, 400
-	var p []write
-	for i, r := range rows {
-		p = append(p, write{
-			at:    epoch.Add(time.Duration(float64(r.Offset) / speed)),
-			bytes: int(perToken*float64(r.InputTokens)) + frame,
-			first: i == 0 || r.Offset != rows[i-1].Offset,
-		})
-	}
-	return p
 }
