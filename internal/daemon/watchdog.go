@@ -15,7 +15,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of the watchdog. docs/decisions/0033 has the steps of a well system that is slow, which are all shorter.
+// Bounds of the watchdog. docs/decisions/0011 has the steps of a well system that is slow, which are all shorter.
 const (
 	watchdogEvery = time.Second
 	stuckAfter    = 5  // seconds without a move until the series, the log line and the alert

@@ -97,7 +97,7 @@ func TestWatchdogOfAStandstill(t *testing.T) {
 	})
 }
 
-// Well systems that are slow never trip it: an hour of each. docs/decisions/0033 has them.
+// Well systems that are slow never trip it: an hour of each. docs/decisions/0011 has them.
 func TestWatchdogOfSlowSystems(t *testing.T) {
 	for name, turn := range map[string]func(at time.Duration, rng *rand.Rand, h *heldLock){
 		"a lock that is never free, with steps of up to 4 s": func() func(time.Duration, *rand.Rand, *heldLock) {
