@@ -137,7 +137,7 @@ func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
 	t.Helper()
 	address := outside.Address(t)
 	config := outside.Write(t, dir, "replayd.yaml", strings.Join([]string{
-		fmt.Sprintf("web: {listen: %q}\nmax_waiting: 0", address), // TestWaiting measures the requests beyond it
+		fmt.Sprintf("web: {listen: %q}", address),
 		fmt.Sprintf("targets: [{name: stamp, url: %q, metrics: {interval: 0s}}]", target),
 		fmt.Sprintf("workloads: [{name: load, target: stamp, %s}]\n", more),
 	}, "\n"))

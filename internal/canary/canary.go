@@ -84,9 +84,9 @@ type Options struct {
 	Require Scope `json:"require" koanf:"require"`
 
 	// Least excess of a share that is a fail or a change, of requests, 0 to 1.
-	ToleranceTail   float64 `json:"tolerance_tail" koanf:"tolerance_tail"`
-	ToleranceQueued float64 `json:"tolerance_queued" koanf:"tolerance_queued"`
-	ToleranceBad    float64 `json:"tolerance_bad" koanf:"tolerance_bad"`
+	ToleranceTail   float64 `json:"tolerance_tail" koanf:"-"`
+	ToleranceQueued float64 `json:"tolerance_queued" koanf:"-"`
+	ToleranceBad    float64 `json:"tolerance_bad" koanf:"-"`
 }
 
 // Defaults returns the default options.

@@ -53,9 +53,7 @@ func (o *Compare) Table() Table {
 		{"Load", "workloads[0]", []Row{
 			{"arrival", "arrival", (*string)(&w.Arrival), "due times: exact (the trace's) or spread (over the tick)"},
 			{"speed", "speed", &w.Speed, "trace seconds per second, 0.001 to 1000"},
-			{"turn-delay-scale", "turn_delay.scale", &w.TurnDelay.Scale, "factor for the trace's delays between turns and " +
-				"waits after parents, 0 to 1000; 0: none"},
-			{"turn-delay-max", "turn_delay.max", &w.TurnDelay.Max, "longest such delay or wait, after the factor, " +
+			{"turn-delay-max", "turn_delay.max", &w.TurnDelay.Max, "longest delay between turns or wait after a parent, " +
 				"such as 60s; 0: no limit"},
 			{"lanes", "lanes", &w.Lanes, "most requests in flight on each side"},
 			{"max-input", "trace.max_input", &w.Trace.MaxInput, "longest prompt in tokens; 0: no limit"},

@@ -12,7 +12,6 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/fault"
-	"replayd/internal/scalar"
 	"replayd/internal/spelling"
 	"replayd/internal/trace"
 )
@@ -49,8 +48,6 @@ type Flags struct {
 	Wait     time.Duration // --wait-ready
 	Hold     time.Duration
 
-	maxWaiting scalar.Bytes
-
 	KeepTrying bool // go on even if no connection is ever made
 	SLO        string
 	goodput    string
@@ -61,7 +58,7 @@ type Flags struct {
 func NewFlags() *Flags {
 	o := &Flags{
 		Target: config.DefaultTarget(), Workload: config.DefaultWorkload(), Aliases: defaultAliases(),
-		shard: "0/1", maxWaiting: config.Default().MaxWaiting,
+		shard: "0/1",
 	}
 	o.Workload.Name = "run"
 	o.tables = map[Spelling]Table{Own: o.own(), AIPerf: o.ofAIPerf(), TraceReplay: o.Aliases.ofTraceReplay()}
@@ -148,10 +145,6 @@ func (o *Flags) own() Table {
 			{"lanes", "lanes", &l.Lanes, "most requests in flight"},
 			{"overload", "overload", (*string)(&l.Overload), "a request without a free lane: wait (up to --max-wait) or drop"},
 			{"max-wait", "max_wait", &l.MaxWait, "longest wait for a lane; 0: no limit"},
-		}},
-		{"Load: schedule", "", []Row{
-			{"max-waiting", "max_waiting", &o.maxWaiting, "memory of waiting requests; at the limit the trace is read later, " +
-				"so requests are late; 0: no limit"},
 		}},
 		{"Load: prompts", "workloads[0].prompt", []Row{
 			{"prompt", "form", (*string)(&l.Prompt.Form), "synthesized prompts: text, or tokens (ids, completions only)"},

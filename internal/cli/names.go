@@ -36,20 +36,13 @@ func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// renamedFlags maps the former names of run's own flags to the current ones.
-var renamedFlags = map[string]string{"carry": "history"}
-
 // WrongFlag explains what is wrong with a flag.
 func WrongFlag(c *cobra.Command, err error) error {
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return wrongValue(err, "replayd run --help and --help-aliases say what each flag wants")
 	}
-	name := unknown.GetSpecifiedName()
-	if now := renamedFlags[name]; now != "" {
-		return fmt.Errorf("--%s: it is called --%s", name, now)
-	}
-	return unknownFlag(c, name, "replayd run --help and --help-aliases list the flags")
+	return unknownFlag(c, unknown.GetSpecifiedName(), "replayd run --help and --help-aliases list the flags")
 }
 
 // wrongValue names the flag of a wrong value and what it wants.

@@ -67,7 +67,7 @@ func (o *Flags) Order(args []string) (Order, error) {
 	}
 	r.Concurrency = o.closed()
 	r.SLO = o.levels()
-	r.Session = measure.SessionSLO{Makespan: o.Workload.SLO.Session.Makespan}
+	r.Session = o.Workload.SLO.Session
 	r.Table = o.layout(who)
 	o.saving(&r)
 	for _, p := range o.Percentiles {
@@ -167,7 +167,6 @@ func (o *Flags) saving(r *Order) {
 func (o *Flags) config(slo measure.SLO) config.Config {
 	c := config.Default()
 	c.Records = config.Records{Path: o.records} // no rotation: a run keeps all of its records
-	c.MaxWaiting = o.maxWaiting
 	if o.Listen != "" {
 		c.Web.Listen = o.Listen
 	}

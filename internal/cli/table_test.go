@@ -21,22 +21,20 @@ const fileOnly = `
 web: config_file enable_lifecycle enable_pprof max_connections allowed_hosts
 : drain
 records: max_bytes keep gzip
-state: path max_bytes
+state: path
 targets[0]: name idle pods
 targets[0].metrics: url interval replicas http
-targets[0].metrics.map[0]: family as engine type scale take select prefer merge rank less plus
+targets[0].metrics.map[0]: family as
 workloads[0]: target
 workloads[0].dataset: turns
 workloads[0].stages[0]: rate over hold
-workloads[0].repeat: mode every gap align offset cron timezone overlap
-workloads[0].prebuild: bytes
-workloads[0].slo.session: objective
+workloads[0].repeat: mode every align offset cron timezone overlap
 workloads[0].guard: waiting kv_cache_usage error_ratio on_missing_metrics resume_after
 workloads[0].budget: requests_per_minute prompt_tokens_per_hour output_tokens_per_day
-workloads[0].request: priority cache_salt user
+workloads[0].request: cache_salt user
 comparisons[0]: name workload candidate mode
-gpus[0]: target libdcgm profiling interval http
-gpus[0].select: namespace pod container index uuid
+gpus[0]: target libdcgm interval http
+gpus[0].select: namespace pod uuid
 `
 
 // noFlag are the options of trace synth that it has no flag for.

@@ -15,7 +15,6 @@ import (
 type Claim struct {
 	configured string // path
 	path       string // behind symbolic links: a rename would replace the link
-	maxBytes   int64
 	lock       *stateLock
 	saved      []savedComparison // that the file had
 }
@@ -23,9 +22,9 @@ type Claim struct {
 // claim takes the lock of a state file, and reads the file. What cannot be read is set aside. It does not wait: while
 // another process has the lock, the error is a *lockedError. If the lock cannot be made at all, because the folder is
 // missing or full, each write tries again. now is the claim of this process; nil: none.
-func claim(path string, maxBytes int64, now *Claim, to reporter) (*Claim, error) {
+func claim(path string, now *Claim, to reporter) (*Claim, error) {
 	target := file.Real(path)
-	c := &Claim{configured: path, path: target, maxBytes: maxBytes, lock: &stateLock{path: target}}
+	c := &Claim{configured: path, path: target, lock: &stateLock{path: target}}
 	if now != nil && now.path == c.path {
 		c.lock = now.lock // its file is this process's own
 		return c, nil
@@ -48,7 +47,7 @@ func claim(path string, maxBytes int64, now *Claim, to reporter) (*Claim, error)
 // read reads the file, and sets it aside if that fails.
 func (c *Claim) read(to reporter) error {
 	_, there := os.Stat(c.path)
-	all, broken, err := readState(c.path, c.maxBytes)
+	all, broken, err := readState(c.path)
 	const useless = "the state file cannot be used: comparisons begin anew"
 	switch {
 	case err != nil:
@@ -73,7 +72,7 @@ func (c *Claim) write(state stateFile) error {
 	if err := c.lock.acquire(); err != nil {
 		return err
 	}
-	if err := mayReplace(c.path, c.maxBytes); err != nil {
+	if err := mayReplace(c.path); err != nil {
 		return err
 	}
 	return writeState(c.path, state)

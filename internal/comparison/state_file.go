@@ -25,6 +25,9 @@ const (
 	unsealedVersion = 1 // has no checksum: its numbers are checked
 )
 
+// maxState is the size from which on a state file is not read.
+const maxState = 64 << 20
+
 // A stateFile is the content of the file that keeps evidence over a restart of replayd.
 type stateFile struct {
 	Version     int               `json:"version"`
@@ -65,7 +68,7 @@ func isState(text []byte) bool {
 }
 
 // readState reads a state file, if there is one. broken says why it cannot be read; err, why it must not be used.
-func readState(path string, maxBytes int64) (all []savedComparison, broken, err error) {
+func readState(path string) (all []savedComparison, broken, err error) {
 	f, err := file.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -74,15 +77,15 @@ func readState(path string, maxBytes int64) (all []savedComparison, broken, err 
 		return nil, nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case !isState(text):
 		return nil, nil, fmt.Errorf(
 			"%s: want a state file of replayd, or none, got another file, which is not replaced", path)
-	case int64(len(text)) > maxBytes:
-		return nil, fmt.Errorf("want at most %d bytes (state.max_bytes), got more", maxBytes), nil
+	case len(text) > maxState:
+		return nil, fmt.Errorf("want at most %d bytes, got more", maxState), nil
 	case len(text) == 0:
 		return nil, nil, nil
 	}
@@ -91,8 +94,8 @@ func readState(path string, maxBytes int64) (all []savedComparison, broken, err 
 }
 
 // CheckFile looks at the state file at a path without its lock: see readState.
-func CheckFile(path string, maxBytes int64) (broken, err error) {
-	_, broken, err = readState(file.Real(path), maxBytes)
+func CheckFile(path string) (broken, err error) {
+	_, broken, err = readState(file.Real(path))
 	return broken, err
 }
 
@@ -131,7 +134,7 @@ func parseState(text []byte) (all []savedComparison, err error) {
 }
 
 // mayReplace returns why the file at path must stay as it is.
-func mayReplace(path string, maxBytes int64) error {
+func mayReplace(path string) error {
 	f, err := file.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -148,7 +151,7 @@ func mayReplace(path string, maxBytes int64) error {
 	if isState(head[:n]) {
 		return nil
 	}
-	_, _, err = readState(path, maxBytes) // the keys may be in another order
+	_, _, err = readState(path) // the keys may be in another order
 	return err
 }
 

@@ -27,7 +27,7 @@ func TestSealedState(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, broken, err := readState(path, 1<<20)
+	got, broken, err := readState(path)
 	if err != nil || broken != nil || len(got) != 1 || !bytes.Equal(got[0].text, all[0].text) {
 		t.Fatalf("got %d comparisons, %v, %v", len(got), broken, err)
 	}

@@ -41,13 +41,13 @@ const claimEvery = 250 * time.Millisecond
 
 // Claim takes the state file at a path; nil: there is no path. While another process has it, as the one before does
 // while it drains, Claim waits until then, for the time given, or until ctx ends.
-func (s *Store) Claim(ctx context.Context, path string, maxBytes int64, wait time.Duration) (*Claim, error) {
+func (s *Store) Claim(ctx context.Context, path string, wait time.Duration) (*Claim, error) {
 	if path == "" {
 		return nil, nil
 	}
 	deadline := time.Now().Add(wait)
 	for logged := false; ; {
-		c, err := claim(path, maxBytes, s.current(), s.reporter)
+		c, err := claim(path, s.current(), s.reporter)
 		var locked *lockedError
 		if !errors.As(err, &locked) || !time.Now().Before(deadline) {
 			return c, err

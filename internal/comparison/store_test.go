@@ -35,13 +35,11 @@ func newStore(t *testing.T) *Store {
 	return s
 }
 
-const maxState = 1 << 20
-
 // claimed returns a store that has claimed a state file at once.
 func claimed(t *testing.T, path string) *Store {
 	t.Helper()
 	s := newStore(t)
-	c, err := s.Claim(t.Context(), path, maxState, 0)
+	c, err := s.Claim(t.Context(), path, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func TestStateHasOneOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, other := claimed(t, path), newStore(t)
 		begin := time.Now()
-		_, err := other.Claim(t.Context(), link, maxState, 30*time.Second)
+		_, err := other.Claim(t.Context(), link, 30*time.Second)
 		var held *lockedError
 		if took := time.Since(begin); took != 30*time.Second || !errors.As(err, &held) {
 			t.Errorf("after %v: %v", took, err)
@@ -71,12 +69,12 @@ func TestStateHasOneOwner(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := other.Claim(ctx, link, maxState, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := other.Claim(ctx, link, time.Hour); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a signal ends the wait: got %v", err)
 		}
 		time.AfterFunc(10*time.Second, first.Close)
 		begin = time.Now()
-		c, err := other.Claim(t.Context(), link, maxState, 30*time.Second)
+		c, err := other.Claim(t.Context(), link, 30*time.Second)
 		if err != nil || time.Since(begin) > 10*time.Second+claimEvery {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
@@ -120,7 +118,7 @@ func TestUnreadableStatesAreKept(t *testing.T) {
 	for n := range maxUnreadable + 1 {
 		text := `{"version":` + strconv.Itoa(n+2) + `,"comparisons":0}`
 		overwrite(t, path, []byte(text))
-		c, err := s.Claim(t.Context(), path, maxState, 0)
+		c, err := s.Claim(t.Context(), path, 0)
 		name := path + unreadableSuffix
 		if n > 0 {
 			name += "." + strconv.Itoa(n)

@@ -33,10 +33,8 @@ func (c *Config) Check() fault.List {
 			fmt.Sprintf("web.allowed_hosts[%d]", i), "want a host name without a port, or * for any, got %q", host)
 	}
 	f.NotNegative("drain", c.Drain)
-	f.If(c.MaxWaiting < 0, "max_waiting", "want a size ≥ 0, got %d", c.MaxWaiting)
 	f.If(c.Records.MaxBytes < 0, "records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
 	f.AtLeast("records.keep", c.Records.Keep, 0)
-	f.If(c.State.MaxBytes < 1, "state.max_bytes", "want a size ≥ 1, got %d", c.State.MaxBytes)
 	targets, seen := map[string]*Target{}, map[string]bool{}
 	for i := range c.Targets {
 		t := &c.Targets[i]

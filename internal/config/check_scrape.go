@@ -64,15 +64,13 @@ func (g GPU) check(at string, f *fault.List) {
 	}
 	checkInterval(f, at+".interval", g.Interval, time.Second)
 	s := g.Select
-	if g.DCGMExporter == "" && s.Namespace+s.Pod+s.Container != "" {
-		f.Add(at+".select", "namespace, pod and container are labels of a dcgm-exporter's page: want dcgm_exporter, or index or uuid")
+	if g.DCGMExporter == "" && s.Namespace+s.Pod != "" {
+		f.Add(at+".select", "namespace and pod are labels of a dcgm-exporter's page: want dcgm_exporter, or uuid")
 	}
 	if g.LibDCGM != "" {
 		if err := dcgm.CheckAddress(g.LibDCGM); err != nil {
 			f.Add(at+".libdcgm", "%v", err)
 		}
-	} else if !g.Profiling {
-		f.Add(at+".profiling", "needs libdcgm: the metrics of other sources are fixed")
 	}
 	f.If(g.DCGMExporter == "" && !reflect.DeepEqual(g.HTTP, DefaultGPU().HTTP),
 		at+".http", "needs dcgm_exporter: no other source is read over HTTP")

@@ -10,7 +10,6 @@ import (
 	"replayd/internal/canary"
 	"replayd/internal/gpu"
 	"replayd/internal/limits"
-	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/scalar"
@@ -22,13 +21,12 @@ import (
 // Config is the whole configuration; docs/reference/configuration.md is its reference. Paths are relative to the
 // working directory.
 type Config struct {
-	Web        Web           `koanf:"web"`
-	Drain      time.Duration `koanf:"drain"`       // drain timeout on SIGTERM; the pod's grace period must be longer
-	MaxWaiting scalar.Bytes  `koanf:"max_waiting"` // size of the due rows that wait, in all workloads; 0: no limit
-	Targets    []Target      `koanf:"targets"`
-	Workloads  []Workload    `koanf:"workloads"`
-	Records    Records       `koanf:"records"`
-	State      State         `koanf:"state"`
+	Web       Web           `koanf:"web"`
+	Drain     time.Duration `koanf:"drain"` // drain timeout on SIGTERM; the pod's grace period must be longer
+	Targets   []Target      `koanf:"targets"`
+	Workloads []Workload    `koanf:"workloads"`
+	Records   Records       `koanf:"records"`
+	State     State         `koanf:"state"`
 
 	Comparisons []Comparison `koanf:"comparisons"`
 	GPUs        []GPU        `koanf:"gpus"`
@@ -78,7 +76,6 @@ type GPU struct {
 	DCGMExporter string        `koanf:"dcgm_exporter"` // URL of its metrics page
 	LibDCGM      string        `koanf:"libdcgm"`       // host:port of an nv-hostengine; in builds with the tag dcgm
 	NvidiaSMI    string        `koanf:"nvidia_smi"`    // the program, or "auto"
-	Profiling    bool          `koanf:"profiling"`     // libdcgm also reads the fields of DCGM's profiling module
 	Interval     time.Duration `koanf:"interval"`
 	HTTP         HTTP          `koanf:"http"` // for dcgm_exporter
 	Select       gpu.Select    `koanf:"select"`
@@ -144,17 +141,17 @@ type Rescale struct {
 
 // Synthetic configures rows with random lengths. It is unused if InputTokens and Lengths are both empty.
 type Synthetic struct {
-	InputTokens     float64       `koanf:"input_tokens"` // mean
-	InputStddev     float64       `koanf:"input_stddev"`
-	OutputTokens    float64       `koanf:"output_tokens"` // mean; 0: requests have no output limit
-	OutputStddev    float64       `koanf:"output_stddev"`
-	Lengths         string        `koanf:"lengths"` // length pairs with their shares, instead of the four fields above
-	SystemTokens    int           `koanf:"system_tokens"`
-	Turns           float64       `koanf:"turns"` // mean turns of a conversation
-	TurnsStddev     float64       `koanf:"turns_stddev"`
-	TurnDelay       time.Duration `koanf:"turn_delay"` // mean delay after the answer
-	TurnDelayStddev time.Duration `koanf:"turn_delay_stddev"`
-	Requests        int           `koanf:"requests"` // rows per loop; 0: endless
+	InputTokens  float64       `koanf:"input_tokens"`
+	OutputTokens float64       `koanf:"output_tokens"` // mean; 0: requests have no output limit
+	Lengths      string        `koanf:"lengths"`       // length pairs with their shares, instead of the fields above
+	SystemTokens int           `koanf:"system_tokens"`
+	Turns        float64       `koanf:"turns"`      // mean turns of a conversation
+	TurnDelay    time.Duration `koanf:"turn_delay"` // mean delay after the answer
+	Requests     int           `koanf:"requests"`   // rows per loop; 0: endless
+
+	// Standard deviations. AIPerf's flags of run set these.
+	InputStddev, OutputStddev, TurnsStddev float64       `koanf:"-"`
+	TurnDelayStddev                        time.Duration `koanf:"-"`
 }
 
 // Dataset configures the texts to send. If there is a trace too, the trace gives the lengths.
@@ -183,15 +180,14 @@ type Comparison struct {
 
 // State configures the file that keeps the evidence of comparisons over a restart of replayd.
 type State struct {
-	Path     string       `koanf:"path"`      // empty: nothing is kept
-	MaxBytes scalar.Bytes `koanf:"max_bytes"` // a larger file is not read
+	Path string `koanf:"path"` // empty: nothing is kept
 }
 
 // Default returns the defaults of a configuration.
 func Default() Config {
 	return Config{
-		Web: Web{Listen: ":9797", MaxConnections: 512}, Drain: 30 * time.Second, MaxWaiting: 64 << 20,
-		Records: Records{MaxBytes: 256 << 20, Keep: 4}, State: State{MaxBytes: 64 << 20},
+		Web: Web{Listen: ":9797", MaxConnections: 512}, Drain: 30 * time.Second,
+		Records: Records{MaxBytes: 256 << 20, Keep: 4},
 	}
 }
 
@@ -208,7 +204,7 @@ func DefaultTarget() Target {
 
 // DefaultGPU returns the defaults of a source of GPU metrics.
 func DefaultGPU() GPU {
-	return GPU{Profiling: true, Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig}
+	return GPU{Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig}
 }
 
 // DefaultWorkload returns the defaults of a workload.
@@ -223,11 +219,8 @@ func DefaultWorkload() Workload {
 			Form: "text", Words: "main", Seed: 42,
 			Salt: synth.SaltLoop, Calibrate: true,
 		},
-		Sending: replay.Sending{
-			Lanes: 256, Overload: replay.Wait, MaxWait: 10 * time.Second,
-			Prebuild: replay.Prebuild{Bytes: 8 << 20},
-		},
-		Shard: schedule.Shard{Of: 1}, SLO: SLO{Objective: 0.99, Session: metrics.SessionSLO{Objective: 0.9}},
+		Sending: replay.Sending{Lanes: 256, Overload: replay.Wait, MaxWait: 10 * time.Second},
+		Shard:   schedule.Shard{Of: 1}, SLO: SLO{Objective: 0.99},
 		Guard: limits.Guard{OnMissingMetrics: limits.BlindPause, ResumeAfter: 30 * time.Second},
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"replayd/internal/gpu"
 	"replayd/internal/limits"
 	"replayd/internal/measure"
-	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 	"replayd/internal/scalar"
@@ -56,19 +55,19 @@ func TestGoodFile(t *testing.T) {
 			LengthLimits: replay.LengthLimits{MaxInput: 8192, OverLimit: "clip"},
 		},
 		Pattern:   schedule.Pattern{Arrival: "spread", RateOf: "requests", Burstiness: 1, Speed: 2},
-		Repeat:    schedule.Repeat{Mode: "loop", Every: 24 * time.Hour, Gap: 30 * time.Second, Align: "wall_clock", Offset: time.Hour},
+		Repeat:    schedule.Repeat{Mode: "loop", Every: 24 * time.Hour, Align: "wall_clock", Offset: time.Hour},
 		TurnDelay: schedule.TurnDelay{Scale: 1},
 		Prompt:    Prompt{Form: "tokens", Words: "all", Seed: 7, Salt: "fixed:canary"},
-		Sending:   replay.Sending{Lanes: 64, Overload: "drop", MaxWait: 5 * time.Second, Prebuild: replay.Prebuild{Bytes: 4 << 20}},
+		Sending:   replay.Sending{Lanes: 64, Overload: "drop", MaxWait: 5 * time.Second},
 		Shard:     schedule.Shard{Index: 1, Of: 4},
 		SLO: SLO{Bounds: Bounds{
 			"ttft": "500ms", "tpot": "50ms", "e2e": "10s",
 			"output_token_throughput_per_user": 20,
-		}, Objective: 0.995, Session: metrics.SessionSLO{SessionSLO: measure.SessionSLO{Makespan: 10 * time.Minute}, Objective: 0.8}},
+		}, Objective: 0.995, Session: measure.SessionSLO{Makespan: 10 * time.Minute}},
 		Guard:  limits.Guard{Waiting: 8, KVCacheUsage: 0.9, ErrorRatio: 0.2, OnMissingMetrics: "go", ResumeAfter: time.Minute},
 		Budget: limits.Budget{RequestsPerMinute: 60, PromptTokensPerHour: 1_000_000, OutputTokensPerDay: 500_000},
 		Request: replay.RequestFields{
-			Priority: new(scalar.Integer), CacheSalt: "loop", User: "replayd",
+			CacheSalt: "loop", User: "replayd",
 			Headers: map[string]string{"X-Tenant": "canary", "x-api.key": "sesame"},
 		},
 	}
@@ -79,18 +78,18 @@ func TestGoodFile(t *testing.T) {
 	if d := cmp.Diff(wantWorkload, conversation); d != "" {
 		t.Errorf("workload: -want +got\n%s", d)
 	}
-	wantRows := []scrape.Row{{Family: "my_queue", Quantity: "requests_waiting", Merge: "max"}}
+	wantRows := []scrape.Row{{Family: "my_queue", Quantity: "requests_waiting"}}
 	if m := vllm.Metrics; m.Interval != 10*time.Second || m.Replicas != "vllm-headless:8000" || !reflect.DeepEqual(m.Map, wantRows) {
 		t.Errorf("metrics: got %+v", m)
 	}
 	wantGPUs := []GPU{
 		{
-			Target: "vllm", DCGMExporter: "http://127.0.0.1:9400/metrics", Profiling: true, Interval: 5 * time.Second,
-			Select: gpu.Select{Index: scalar.Words{"0", "1"}, Pod: "vllm-*"},
+			Target: "vllm", DCGMExporter: "http://127.0.0.1:9400/metrics", Interval: 5 * time.Second,
+			Select: gpu.Select{UUID: scalar.Words{"GPU-01234567"}, Pod: "vllm-*"},
 		},
 		{
-			Target: "sglang", NvidiaSMI: "auto", Profiling: true, Interval: 15 * time.Second,
-			Select: gpu.Select{Index: scalar.Words{"2"}, UUID: scalar.Words{"GPU-12345678", "GPU-9abcdef0"}},
+			Target: "sglang", NvidiaSMI: "auto", Interval: 15 * time.Second,
+			Select: gpu.Select{UUID: scalar.Words{"GPU-12345678", "GPU-9abcdef0"}},
 		},
 	}
 	if d := cmp.Diff(wantGPUs, c.GPUs, cmpopts.IgnoreTypes(HTTP{})); d != "" {
@@ -223,7 +222,7 @@ func TestLargestNumbers(t *testing.T) {
 	text := `
 records: {max_bytes: 9223372036854775807}
 targets: [{name: t, url: "http://127.0.0.1:8000"}]
-workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lanes: 9223372036854775807, prompt: {seed: 18446744073709551615}, request: {priority: -9223372036854775808}}]
+workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lanes: 9223372036854775807, prompt: {seed: 18446744073709551615}}]
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -233,7 +232,7 @@ workloads: [{name: w, trace: {path: a.jsonl, max_input: 9007199254740992.0}, lan
 		t.Fatal(err)
 	}
 	w := c.Workloads[0]
-	if c.Records.MaxBytes != math.MaxInt64 || w.Lanes != math.MaxInt64 || w.Prompt.Seed != math.MaxUint64 || w.Trace.MaxInput != 1<<53 || *w.Request.Priority != math.MinInt64 {
+	if c.Records.MaxBytes != math.MaxInt64 || w.Lanes != math.MaxInt64 || w.Prompt.Seed != math.MaxUint64 || w.Trace.MaxInput != 1<<53 {
 		t.Errorf("got %v, %+v", c.Records.MaxBytes, w)
 	}
 }

@@ -5,13 +5,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 )
 
 // The form of the differences is a part of state files: evidence of a comparison lasts over an update only where it
-// stays the same. The golden was written by the version before options had their keys in the rooms that they are of.
+// stays the same.
 func TestFormOfDifferences(t *testing.T) {
 	given, err := os.ReadFile("testdata/identity.yaml")
 	if err != nil {
@@ -39,10 +40,14 @@ func TestFormOfDifferences(t *testing.T) {
 	}
 	write(c.Targets[0], DefaultTarget())
 	for _, w := range c.Workloads {
-		w.Rows, w.KeepLane, w.WarmupLanes = 5, true, 2
+		w.Rows, w.KeepLane, w.WarmupLanes, w.TurnDelay.Scale = 5, true, 2, 0.5
+		s := &w.Synthetic
+		s.InputStddev, s.OutputStddev, s.TurnsStddev, s.TurnDelayStddev = 2, 4, 7, 300*time.Microsecond
 		write(w, DefaultWorkload())
 	}
-	write(c.Comparisons[0], DefaultComparison())
+	one := c.Comparisons[0]
+	one.ToleranceTail, one.ToleranceQueued, one.ToleranceBad = 0.2, 0.3, 0.4
+	write(one, DefaultComparison())
 	const golden = "testdata/identity.golden"
 	if *update {
 		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"testing"
 
 	commoncfg "github.com/prometheus/common/config"
@@ -28,21 +27,6 @@ func TestEchoAgainstTheTarget(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q: want %q, got %q", echo, want, got)
-		}
-	}
-}
-
-// Reload compares requests by value: the same section is equal, and another priority or none is a change.
-func TestRequestFieldsOfAReload(t *testing.T) {
-	mark := func(priority string) Workload {
-		return readBack(t, "workloads: [{name: w, request: {priority: "+priority+", headers: {X-A: b}}}]").Workloads[0]
-	}
-	if !reflect.DeepEqual(mark("0"), mark("0")) {
-		t.Error("a section that was read twice differs")
-	}
-	for _, other := range []string{"1", "null", "-9223372036854775808"} {
-		if reflect.DeepEqual(mark("0"), mark(other)) {
-			t.Errorf("priority 0 and %s are the same", other)
 		}
 	}
 }

@@ -91,12 +91,6 @@ func (b Bounds) show() (keys []*yaml.Node) {
 
 // valueNode returns one value of the configuration as a YAML node.
 func valueNode(v reflect.Value) (*yaml.Node, error) {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return encodedNode(nil)
-		}
-		v = v.Elem()
-	}
 	value := v.Interface()
 	if d, ok := value.(time.Duration); ok {
 		value = scalar.Duration(d)

@@ -8,7 +8,6 @@ import (
 
 	"replayd/internal/fault"
 	"replayd/internal/measure"
-	"replayd/internal/metrics"
 	"replayd/internal/spelling"
 )
 
@@ -16,7 +15,7 @@ import (
 type SLO struct {
 	Bounds    Bounds             `koanf:",remain"`
 	Objective float64            `koanf:"objective"` // greater than 0 and less than 1
-	Session   metrics.SessionSLO `koanf:"session"`
+	Session   measure.SessionSLO `koanf:"session"`
 }
 
 // Bounds holds the other keys of an SLO: values by quantity name, in the format of measure.ParseBound; empty or 0 means
@@ -42,13 +41,8 @@ func (s SLO) check(at string, t *Target, f *fault.List) {
 			at+"."+b.Quantity.String(), "needs streamed answers, got %v", b.Text(b.Limit))
 	}
 	f.NotNegative(at+".session.makespan", s.Session.Makespan)
-	checkObjective(f, at+".objective", s.Objective)
-	checkObjective(f, at+".session.objective", s.Session.Objective)
-}
-
-// checkObjective checks a share that should be good: with 1 there is no error budget.
-func checkObjective(f *fault.List, path string, o float64) {
-	f.If(!(o > 0 && o < 1), path, "want a number > 0 and < 1, got %v", o)
+	o := s.Objective // with 1 there is no error budget
+	f.If(!(o > 0 && o < 1), at+".objective", "want a number > 0 and < 1, got %v", o)
 }
 
 // keysOfSLO lists the keys of an SLO.

@@ -3,7 +3,6 @@ package config
 import (
 	"context"
 	"crypto/sha256"
-	"io"
 	"time"
 
 	"replayd/internal/file"
@@ -19,7 +18,7 @@ type Watcher struct {
 
 // NewWatcher records the current content. Call it before the file is loaded, so that no change in between is missed.
 func NewWatcher(path string) *Watcher {
-	known, _ := hash(path) // loading the file reports the error
+	known, _ := file.Digest(path, maxFile+1) // loading the file reports the error
 	return &Watcher{path, known}
 }
 
@@ -34,7 +33,7 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- s
 		case <-ctx.Done():
 			return
 		}
-		now, err := hash(w.path)
+		now, err := file.Digest(w.path, maxFile+1)
 		settled := err == nil && now == before
 		if err == nil {
 			before = now
@@ -49,18 +48,4 @@ func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- s
 			return
 		}
 	}
-}
-
-// hash returns the hash of a file's content, up to the maximum size of a configuration.
-func hash(path string) (sum [sha256.Size]byte, err error) {
-	f, err := file.Open(path)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxFile+1)); err != nil {
-		return sum, err
-	}
-	return [sha256.Size]byte(h.Sum(nil)), nil
 }

@@ -19,7 +19,7 @@ func TestReloadMovesTheState(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	free := func(name string) bool {
 		s := comparison.NewStore(slog.New(slog.DiscardHandler), nil)
-		c, err := s.Claim(t.Context(), at(name), 1<<20, 0)
+		c, err := s.Claim(t.Context(), at(name), 0)
 		s.Release(c)
 		return err == nil
 	}
@@ -31,7 +31,7 @@ func TestReloadMovesTheState(t *testing.T) {
 		w.start(c, true)
 		pass(30 * time.Second)
 		other := comparison.NewStore(slog.New(slog.DiscardHandler), nil)
-		b, err := other.Claim(t.Context(), at("b"), 1<<20, 0)
+		b, err := other.Claim(t.Context(), at("b"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestReloadMovesTheState(t *testing.T) {
 		if !free("b") {
 			t.Error("want b free")
 		}
-		c.State = config.State{Path: at("a"), MaxBytes: 1 << 20}
+		c.State = config.State{Path: at("a")}
 		w.reload(c)
 		w.end()
 		if text, err := os.ReadFile(at("a")); err != nil || !strings.Contains(string(text), `"name":"`) || !free("a") {

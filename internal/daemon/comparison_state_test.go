@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,15 +56,17 @@ func TestComparisonState(t *testing.T) {
 	}
 	const newerState = `{"version":3,"comparisons":[]}`
 	damaged := []string{
-		"version: want 2, got 3", "want at most 100 bytes", "the state file cannot be used", "sha256: want that of the file",
+		"version: want 2, got 3", "want at most 67108864 bytes", "the state file cannot be used", "sha256: want that of the file",
 	}
 	for want, change := range map[string]func(w *world, c *config.Config){
 		"of other options, targets or rows": func(w *world, c *config.Config) { c.Workloads[0].Trace.Path = w.put(paced(21, 90)) },
 		"serves another model":              func(w *world, _ *config.Config) { w.lists("other") },
 		"the comparison goes on":            func(_ *world, c *config.Config) { c.Drain++ },
 		"version: want 2, got 3":            func(*world, *config.Config) { overwrite(t, path, []byte(newerState)) },
-		"want at most 100 bytes":            func(_ *world, c *config.Config) { c.State.MaxBytes = 100 },
-		"the state file cannot be used":     func(*world, *config.Config) { overwrite(t, path, kept[:len(kept)/2]) },
+		"want at most 67108864 bytes": func(*world, *config.Config) {
+			overwrite(t, path, append(bytes.Clone(kept), make([]byte, 64<<20)...))
+		},
+		"the state file cannot be used": func(*world, *config.Config) { overwrite(t, path, kept[:len(kept)/2]) },
 		"sha256: want that of the file": func(*world, *config.Config) {
 			overwrite(t, path, []byte(strings.Replace(string(kept), `"judged":`, `"judged":-`, 1)))
 		},

@@ -48,16 +48,12 @@ func (s section) synthetic(arrival string) {
 		y.key("lengths", `"16,4:40;32,1:60"`, `"8,2:100"`)
 	} else {
 		y.key("input_tokens", "20", "1", "60.5")
-		y.key("input_stddev", "", "5", "100")
 		y.key("output_tokens", "3", "1", "")
-		y.key("output_stddev", "", "1")
 	}
 	y.key("system_tokens", "", "10")
 	y.key("turns", "", "2", "3")
-	y.key("turns_stddev", "", "1")
 	if arrival != "users" { // with users, the rate sets the time between turns
 		y.key("turn_delay", "", "50ms", "2s")
-		y.key("turn_delay_stddev", "", "1s")
 	}
 	if arrival == "concurrency" {
 		y.key("requests", "", "5", "20")

@@ -164,7 +164,6 @@ func (s section) workload(to int) {
 	}
 	s.key("overload", "", "drop")
 	s.key("max_wait", "", "0s", "100ms")
-	s.in("prebuild").key("bytes", "", "1", "2KiB")
 	of := s.roll() % 4
 	shard := s.in("shard")
 	shard.key("of", []string{"", "1", "2", "3"}[of])
@@ -207,7 +206,6 @@ func (s section) rest(to int) {
 	b.key("prompt_tokens_per_hour", "", "", "100", "1")
 	b.key("output_tokens_per_day", "", "", "", "1", "30")
 	m := s.in("request")
-	m.key("priority", "", "0", "-3")
 	m.key("cache_salt", "", "loop", "fixed:a")
 	m.key("user", "", "replayd")
 	if s.roll()%2 == 1 {

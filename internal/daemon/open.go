@@ -13,6 +13,7 @@ import (
 
 	"replayd/internal/comparison"
 	"replayd/internal/config"
+	"replayd/internal/dispatch"
 	"replayd/internal/fault"
 	"replayd/internal/file"
 	"replayd/internal/gpu"
@@ -42,6 +43,7 @@ func Build(ctx context.Context, o Options) (*Generation, error) {
 	}
 	g := &Generation{options: o, shared: &shared{
 		sink: sink, pacer: replay.NewPacer(sleeper), watchdog: o.watchdog, state: comparison.NewStore(o.Log, failures),
+		waiting: dispatch.Waiting{Most: dispatch.MostWaiting},
 	}}
 	if g.shared.watchdog == nil {
 		g.shared.watchdog = newWatchdog(o.Log, o.note)

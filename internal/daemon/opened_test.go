@@ -22,7 +22,7 @@ func TestNoFileIsWaitedFor(t *testing.T) {
 	trace := write(t, "good.jsonl", rows(1))
 	tls := write(t, "web.yaml", "tls_server_config: {cert_file: "+pipe+", key_file: "+pipe+"}")
 	for key, set := range map[string]func(c *config.Config, path string){
-		"state.path":                         func(c *config.Config, path string) { c.State = config.State{Path: path, MaxBytes: 1 << 20} },
+		"state.path":                         func(c *config.Config, path string) { c.State = config.State{Path: path} },
 		"web.config_file":                    func(c *config.Config, path string) { c.Web.ConfigFile = path },
 		"workloads[0].trace.path":            func(c *config.Config, path string) { c.Workloads[0].Trace.Path = path },
 		"targets[0].tokenizer":               func(c *config.Config, path string) { c.Targets[0].Tokenizer = path },

@@ -19,7 +19,6 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	old.endComparisons(g)
 	g.shared.state.Use(g.claimed)
 	g.startComparisons(ctx)
-	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	g.shared.ending.drain.Store(int64(g.options.Config.Drain))
 	wall := time.Now
 	if g.options.Wall != nil {

@@ -71,7 +71,7 @@ func (g *Generation) addGPU(at string, c config.GPU, old *Generation) fault.List
 	case c.LibDCGM != "":
 		o.Kind, o.Address = gpu.SourceDCGM, c.LibDCGM
 		o.Source, err = dcgm.New(dcgm.Options{
-			Address: c.LibDCGM, Interval: o.Interval, NoProfiling: !c.Profiling, Log: g.options.Log,
+			Address: c.LibDCGM, Interval: o.Interval, Log: g.options.Log,
 		})
 	default:
 		o.Kind, o.Address = gpu.SourceSMI, c.NvidiaSMI

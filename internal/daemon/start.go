@@ -12,8 +12,7 @@ import (
 
 // ClaimState takes the state file for this generation. It waits for another process that has the file, until ctx ends.
 func (g *Generation) ClaimState(ctx context.Context, wait time.Duration) (err error) {
-	c := g.options.Config.State
-	g.claimed, err = g.shared.state.Claim(ctx, c.Path, int64(c.MaxBytes), wait)
+	g.claimed, err = g.shared.state.Claim(ctx, g.options.Config.State.Path, wait)
 	return err
 }
 
@@ -41,7 +40,6 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	g.shared.state.Use(g.claimed)
 	g.startComparisons(ctx)
 	g.shared.paced.Go(func() { g.shared.state.Run(side) })
-	g.shared.waiting.Bound(int64(g.options.Config.MaxWaiting))
 	for _, w := range g.workloads {
 		g.start(ctx, hard, w, handover{})
 	}

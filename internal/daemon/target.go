@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"strings"
 	"sync"
 
@@ -118,7 +118,7 @@ func (o *Options) openTokenizer(t config.Target) (found *token.Tokenizer, digest
 	list, known := token.Family(t.Tokenizer)
 	switch {
 	case err == nil:
-		if digest, err = digestOf(found.Path()); err == nil {
+		if digest, err = file.Digest(found.Path(), math.MaxInt64); err == nil {
 			o.Log.Info("tokenizer found", "target", t.Name, "file", found.Path(), "kind", found.Kind())
 		}
 	case errors.Is(err, token.ErrNotFound) && known:
@@ -127,15 +127,4 @@ func (o *Options) openTokenizer(t config.Target) (found *token.Tokenizer, digest
 		err = nil
 	}
 	return found, digest, err
-}
-
-func digestOf(path string) (sum [sha256.Size]byte, err error) {
-	f, err := file.Open(path)
-	if err != nil {
-		return sum, err
-	}
-	defer f.Close()
-	digest := sha256.New()
-	_, err = io.Copy(digest, f)
-	return [sha256.Size]byte(digest.Sum(nil)), err
 }

@@ -34,7 +34,7 @@ func (g *Generation) checkWritten(old *Generation) (faults fault.List) {
 	if c.State.Path == "" || len(faults) > 0 || old.options.Config.State.Path == c.State.Path {
 		return faults // of a state that stays, each write looks at the file
 	}
-	broken, err := comparison.CheckFile(c.State.Path, int64(c.State.MaxBytes))
+	broken, err := comparison.CheckFile(c.State.Path)
 	if broken != nil && g.checks {
 		g.options.Log.Warn("the state file cannot be used: serve keeps it beside, and comparisons begin anew",
 			"path", c.State.Path, "err", broken)

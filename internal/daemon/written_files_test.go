@@ -54,7 +54,7 @@ func TestStateIsRefused(t *testing.T) {
 	} {
 		c := conf([]config.Target{target("t", nobody)}, once("w", "t", "trace.jsonl"), once("v", "t", "folder"))
 		c.Targets[0].HTTP.Authorization = &commoncfg.Authorization{CredentialsFile: "key"}
-		c.Records.Path, c.State = "records", config.State{Path: path, MaxBytes: 1 << 20}
+		c.Records.Path, c.State = "records", config.State{Path: path}
 		switch path {
 		case "tokenizer.json":
 			c.Targets[0].Tokenizer = path

@@ -8,22 +8,19 @@ import (
 // Waiting bounds the memory of rows that have come due and wait for a lane or an earlier turn, over all workloads of a process. Rows
 // of closed loops are not counted: there are at most as many as lanes. The sum is atomic, since each workload has a lock of its own.
 // A nil Waiting has no limit.
-type Waiting struct{ most, bytes atomic.Int64 }
+type Waiting struct {
+	Most  int64 // bytes
+	bytes atomic.Int64
+}
 
-// Bound sets the limit in bytes; 0: no limit. If the limit is lowered, rows that wait already stay.
-func (w *Waiting) Bound(most int64) { w.most.Store(most) }
+// MostWaiting is the limit of a process in bytes.
+const MostWaiting = 64 << 20
 
 // Bytes returns the bytes of the waiting rows.
 func (w *Waiting) Bytes() int64 { return w.bytes.Load() }
 
 // full reports whether the waiting rows exceed the limit.
-func (w *Waiting) full() bool {
-	if w == nil {
-		return false
-	}
-	most := w.most.Load()
-	return most > 0 && w.bytes.Load() > most
-}
+func (w *Waiting) full() bool { return w != nil && w.bytes.Load() > w.Most }
 
 // crowds reports whether a row that must wait exceeds the limit.
 func (d *Dispatcher) crowds(now time.Time) bool {

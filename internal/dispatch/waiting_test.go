@@ -16,9 +16,8 @@ func TestWaitingIsBounded(t *testing.T) {
 	dropped := 0
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
-		w := new(Waiting)
 		most := 1 + rnd.IntN(2000)
-		w.Bound(int64(most))
+		w := &Waiting{Most: int64(most)}
 		var queues []*queue
 		var tallies []*tally
 		var flying [2][]*Row
@@ -74,8 +73,7 @@ func TestWaitingIsBounded(t *testing.T) {
 
 // Rows that a held-back reader reads late are neither missed nor dropped.
 func TestReaderThatIsHeldBack(t *testing.T) {
-	w := new(Waiting)
-	w.Bound(10)
+	w := &Waiting{Most: 10}
 	d := New(Config{Lanes: 1, HoldReader: true, Waiting: w})
 	step := func(ms int, e Event) (verbs map[Verb]int) {
 		verbs = map[Verb]int{}

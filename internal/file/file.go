@@ -4,6 +4,7 @@ package file
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -41,6 +42,18 @@ func open(path string, flag int, mode fs.FileMode, pipe bool) (*os.File, error) 
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// Digest returns the SHA-256 of a regular file, of so many bytes at most.
+func Digest(path string, most int64) (sum [sha256.Size]byte, err error) {
+	f, err := Open(path)
+	if err != nil {
+		return sum, err
+	}
+	defer f.Close()
+	digest := sha256.New()
+	_, err = io.Copy(digest, io.LimitReader(f, most))
+	return [sha256.Size]byte(digest.Sum(nil)), err
 }
 
 // Read returns the content of a regular file of at most so many bytes.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"replayd/internal/fault"
@@ -26,19 +25,12 @@ type Select struct {
 	// the GPU and its other instances are not selected.
 	Namespace string `koanf:"namespace"`
 	Pod       string `koanf:"pod"`
-	Container string `koanf:"container"`
 
-	Index scalar.Words `koanf:"index"` // driver indices; a GPU's index selects its MIG instances too
-	UUID  scalar.Words `koanf:"uuid"`  // whole UUIDs, or prefixes of at least 8 characters
+	UUID scalar.Words `koanf:"uuid"` // whole UUIDs, or prefixes of at least 8 characters
 }
 
 // Check returns the faults of a selection.
 func (s *Select) Check() (f fault.List) {
-	for _, i := range s.Index {
-		if _, err := strconv.ParseUint(i, 10, 16); err != nil {
-			f.Add("index", "want a number, got %q", i)
-		}
-	}
 	for _, u := range s.UUID {
 		f.If(len(u) < minUUID, "uuid", "want %d characters or more, got %q", minUUID, u)
 	}
@@ -59,14 +51,11 @@ func (s *Select) patterns() []pattern {
 	return []pattern{
 		{"namespace", s.Namespace, func(d *Device) string { return string(d.Namespace) }},
 		{"pod", s.Pod, func(d *Device) string { return string(d.Pod) }},
-		{"container", s.Container, func(d *Device) string { return string(d.Container) }},
 	}
 }
 
 func (s *Select) has(d *Device) bool {
-	if len(s.Index)+len(s.UUID) > 0 &&
-		!slices.Contains(s.Index, string(d.Index)) &&
-		!slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }) {
+	if len(s.UUID) > 0 && !slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }) {
 		return false
 	}
 	for _, l := range s.patterns() {

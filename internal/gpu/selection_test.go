@@ -51,17 +51,16 @@ func TestSelect(t *testing.T) {
 	}
 	const none = "want one of 10 GPUs and MIG instances, got none: the selection fits no one"
 	f(Select{}, "0 1 2 3 4 5 6 7 4/7 4/13")
-	f(Select{Index: []string{"6", "1"}}, "1 6")
-	f(Select{Index: []string{"4"}}, "4 4/7 4/13")
+	f(Select{UUID: []string{"GPU-6000", "GPU-1000"}}, "1 6")
 	f(Select{UUID: []string{"GPU-4000"}}, "4 4/7 4/13")
-	f(Select{UUID: []string{"GPU-50000000-0000-4000-8000-000000000000"}, Index: []string{"0"}}, "0 5")
+	f(Select{UUID: []string{"GPU-50000000-0000-4000-8000-000000000000"}}, "5")
 	f(Select{Namespace: "llm"}, "2 3")
 	f(Select{Namespace: "llm", Pod: "vllm-7d9f-q8q1z"}, "3")
-	f(Select{Pod: "vllm-*", Container: "vllm"}, "2 3")
+	f(Select{Pod: "vllm-*"}, "2 3")
 	f(Select{Pod: "job-?"}, "4 4/7") // the power of the whole GPU is selected too
 	f(Select{Pod: "job-*"}, "4 4/7 4/13")
-	f(Select{Pod: "job-?", Index: []string{"4"}}, "4 4/7")
-	f(Select{Pod: "job-*", Index: []string{"3"}}, none)
+	f(Select{Pod: "job-?", UUID: []string{"GPU-4000"}}, "4 4/7")
+	f(Select{Pod: "job-*", UUID: []string{"GPU-3000"}}, none)
 	f(Select{Pod: "vllm"}, none)
 	f(Select{UUID: []string{"MIG-50000000"}}, none)
 }
@@ -100,10 +99,8 @@ DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-265c9814",GPU_I_PROFILE="1g.6gb",GPU_I_ID=
 }
 
 func TestSelectWithFaults(t *testing.T) {
-	s := Select{Index: []string{"0", "all", "-1"}, UUID: []string{"GPU-123"}, Pod: "a[", Container: "b"}
-	want := `index: want a number, got "all"
-index: want a number, got "-1"
-uuid: want 8 characters or more, got "GPU-123"
+	s := Select{UUID: []string{"GPU-123"}, Pod: "a[", Namespace: "b"}
+	want := `uuid: want 8 characters or more, got "GPU-123"
 pod: "a[": syntax error in pattern`
 	if err := s.Check(); err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant %s", err, want)

@@ -90,7 +90,7 @@ func TestReplacedWatch(t *testing.T) {
 		b.holds("up 0; up 1; power_watts 300; age_seconds 11; age_seconds 0; duplicate_devices 0; duplicate_devices 0; scrape_errors_total 3; scrape_errors_total 0", series...)
 
 		// A watch with another selection starts without figures.
-		replace(1, WatchOptions{Source: &script{answers: []answer{{takes: time.Second, devices: one(500)}}}, Select: Select{Index: []string{"0"}}})
+		replace(1, WatchOptions{Source: &script{answers: []answer{{takes: time.Second, devices: one(500)}}}, Select: Select{UUID: []string{"GPU-"}}})
 		pass(time.Second / 2)
 		b.holds("up 0; up 1; power_watts 300; age_seconds 0.5; duplicate_devices 0; duplicate_devices 0; scrape_errors_total 3; scrape_errors_total 0", series...)
 

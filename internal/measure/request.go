@@ -59,7 +59,7 @@ type DropReason string
 
 // Drop reasons; the list is complete.
 const (
-	Overload DropReason = "overload" // no lane was free, longer than max_wait or beyond max_waiting requests
+	Overload DropReason = "overload" // no lane was free, longer than max_wait, or too many requests waited
 	Guarded  DropReason = "guard"    // fell due, or waited, while a limit of the guard was open
 	Budget   DropReason = "budget"   // would have exceeded the budget of a minute, an hour or a day
 	Paused   DropReason = "paused"   // fell due, or waited, while the workload was paused

@@ -41,7 +41,7 @@ type Shard struct{ Index, Of int }
 type WorkloadOptions struct {
 	SLO        measure.SLO
 	Objective  float64 // share of requests that should be good, greater than 0 and less than 1
-	Sessions   SessionSLO
+	Sessions   measure.SessionSLO
 	Shard      Shard
 	Trace      TraceInfo
 	Replicas   bool // the target's answers name the replica that answers

@@ -109,7 +109,7 @@ var (
 // levels are the service levels of the fixtures.
 var levels = WorkloadOptions{
 	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Echo: true, Shard: Shard{2, 4}, Trace: mooned,
-	Sessions: SessionSLO{measure.SessionSLO{Makespan: 10 * time.Minute}, 0.9},
+	Sessions: measure.SessionSLO{Makespan: 10 * time.Minute},
 }
 
 func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {

@@ -206,7 +206,7 @@ func (n *counts) collectState(gauge shower) {
 	}
 	gauge(descObjective, n.options.Objective)
 	if n.hasSessions() {
-		n.options.Sessions.collect(gauge)
+		collectSessionSLO(n.options.Sessions, gauge)
 	}
 	gauge(descUp, map[bool]float64{false: 1}[n.fault])
 	gauge(descStuck, map[bool]float64{true: 1}[n.stuck])

@@ -10,20 +10,17 @@ var (
 	descSessionsGood       = desc("sessions_good_total", "Ok sessions that kept the bound on the makespan.")
 	descSessionTime        = desc("session_time_seconds_total", "Time of ok sessions along their critical path, by part; the parts add up to the makespans.", "part")
 	descSessionThreshold   = desc("session_slo_threshold_seconds", "The configured bound on the makespan of a session: the most that is within it.")
-	descSessionObjective   = desc("session_slo_objective_ratio", "The configured share of sessions that should be good.")
+	descSessionObjective   = desc("session_slo_objective_ratio", "The share of sessions that should be good.")
 )
 
-// A SessionSLO is the service level of sessions.
-type SessionSLO struct {
-	measure.SessionSLO `koanf:",squash"`
-	Objective          float64 `koanf:"objective"` // share of sessions that should be good, greater than 0 and less than 1
-}
+// SessionObjective is the share of sessions that should be good.
+const SessionObjective = 0.9
 
-func (b SessionSLO) collect(gauge shower) {
+func collectSessionSLO(b measure.SessionSLO, gauge shower) {
 	if b.Makespan > 0 {
 		gauge(descSessionThreshold, b.Makespan.Seconds())
 	}
-	gauge(descSessionObjective, b.Objective)
+	gauge(descSessionObjective, SessionObjective)
 }
 
 // sessionCounts counts sessions. begun = ended + those in progress holds at every scrape.

@@ -85,17 +85,17 @@ func TestRequestGolden(t *testing.T) {
 		}},
 	}
 	write("basic_auth, http_headers, prefix", Target{Options: Options{URL: "https://[::1]:8443/pre/fix/", HTTP: auth}}, "vllm", text)
-	mark := RequestFields{Priority: new(int64(1000)), CacheSalt: "s", User: `re"play`, Headers: map[string]string{"x-tenant": "canary", "X-B": "mark", "X-D": "4"}}
+	mark := RequestFields{CacheSalt: "s", User: `re"play`, Headers: map[string]string{"x-tenant": "canary", "X-B": "mark", "X-D": "4"}}
 	marked := text
 	marked.Request = mark
 	write("mark", Target{Options: Options{API: Completions}}, "vllm", marked)
-	marked.Extra = json.RawMessage(`{"user":"row","priority":1}`)
+	marked.Extra = json.RawMessage(`{"user":"row","cache_salt":"r"}`)
 	write("mark over extra_body, the row's extra and http_headers", Target{
-		Options: Options{ExtraBody: map[string]any{"priority": 7, "cache_salt": "c"}, HTTP: auth},
+		Options: Options{ExtraBody: map[string]any{"user": "all", "cache_salt": "c"}, HTTP: auth},
 	}, "vllm", marked)
-	payload.Payload = json.RawMessage(`{"messages":[],"priority":3,"user":"own"}`)
-	payload.Request = RequestFields{Priority: new(int64), User: "replay"}
-	write("mark over a payload, priority 0", Target{}, "vllm", payload)
+	payload.Payload = json.RawMessage(`{"messages":[],"user":"own"}`)
+	payload.Request = RequestFields{User: "replay"}
+	write("mark over a payload", Target{}, "vllm", payload)
 	quiet := text
 	quiet.Stream, quiet.RequestID = false, ""
 	write("not streamed", Target{}, "vllm", quiet)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/prometheus/common/config"
@@ -17,7 +16,6 @@ import (
 // the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none. docs/how-to/sidecar.md
 // says what each engine does with them.
 type RequestFields struct {
-	Priority  *int64            // the body's priority; nil: none is sent, which differs from 0
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none
 	Headers   map[string]string // header lines that CheckHeader has accepted; no error text shows the secret ones
@@ -29,9 +27,6 @@ type RequestFields struct {
 // fields returns the members of the body.
 func (m *RequestFields) fields() []field {
 	var fields []field
-	if m.Priority != nil {
-		fields = append(fields, field{key: "priority", value: strconv.AppendInt(nil, *m.Priority, 10)})
-	}
 	if m.CacheSalt != "" {
 		fields = append(fields, field{key: "cache_salt", value: quote(m.CacheSalt)})
 	}

@@ -44,7 +44,6 @@ var bodyKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 // ownFields are keys of the body that replayd sets to something else than a text of the user's choice.
 var ownFields = []string{
 	"model", "messages", "prompt", "tools", "stream", "stream_options", "max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos",
-	"priority",
 }
 
 // CheckSessionField returns why no session's id can be sent under a key of the body.

@@ -251,7 +251,7 @@ func TestRowsAtHandAreBounded(t *testing.T) {
 		}
 		most := 0
 		f := &fake{ttft: time.Second, forgets: true}
-		b := newBench(t, source0(all...), closedOnce, f, func(w *Workload) { w.Prebuild.Bytes = 1 << 20 })
+		b := newBench(t, source0(all...), closedOnce, f, func(w *Workload) { w.Ahead = 1 << 20 })
 		f.asked = func(string) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -336,7 +336,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	w := Workload{
 		Traffic: Traffic{
 			Name: "w", Plan: plan, Prompt: prompter, Salt: synth.SaltLoop, LengthLimits: LengthLimits{OverLimit: Filter},
-			Sending: Sending{Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second, Prebuild: Prebuild{Bytes: 8 << 20}},
+			Sending: Sending{Lanes: 16, Overload: Wait, MaxWait: 10 * time.Second},
 		},
 		Hooks: Hooks{Observers: []Observer{k}, Dropped: func(why measure.DropReason, n int) {
 			k.mu.Lock()

@@ -24,7 +24,7 @@ type feed struct {
 	first      time.Time // start of the first loop
 	seq        int64     // rows read, without filtered rows
 	filtered   int       // filtered rows since the last row that was not filtered
-	loggedHeld bool      // it was logged that max_waiting holds the reader back
+	loggedHeld bool      // it was logged that waiting requests hold the reader back
 }
 
 // A reading is a loop that is being read.
@@ -312,7 +312,7 @@ func (f *feed) logHeldBack() {
 	f.loggedHeld = true
 	f.r.mu.Lock()
 	defer f.r.mu.Unlock()
-	bound := "max_waiting is reached"
+	bound := fmt.Sprintf("%d MiB of requests wait", dispatch.MostWaiting>>20)
 	if f.r.d.Weight() >= dispatch.PoolBytes {
 		bound = fmt.Sprintf("%d MiB of rows wait for their parents or their instants", dispatch.PoolBytes>>20)
 	}

@@ -242,7 +242,7 @@ func TestSessionsInASmallBudget(t *testing.T) {
 		for i := range 20 {
 			rows = append(rows, trace.Record{Offset: time.Duration(i+1) * 100 * time.Millisecond, InputTokens: 1000})
 		}
-		b := newBench(t, source(rows...), once, &fake{ttft: time.Second}, func(w *Workload) { w.Prebuild.Bytes = 40_000; w.Lanes = 40 })
+		b := newBench(t, source(rows...), once, &fake{ttft: time.Second}, func(w *Workload) { w.Ahead = 40_000; w.Lanes = 40 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 70})
 		for _, r := range b.kept.all {

@@ -10,7 +10,6 @@ import (
 
 	"replayd/internal/fault"
 	"replayd/internal/openai"
-	"replayd/internal/scalar"
 	"replayd/internal/synth"
 	"replayd/internal/trace"
 )
@@ -18,7 +17,6 @@ import (
 // RequestFields distinguish a workload's requests from those of the target's users; docs/how-to/sidecar.md explains
 // their use. The zero value sets none.
 type RequestFields struct {
-	Priority  *scalar.Integer   `koanf:"priority"`   // nil: not sent
 	CacheSalt synth.Salt        `koanf:"cache_salt"` // which loops share a cache_salt; "" and SaltNone: not sent
 	User      string            `koanf:"user"`
 	Headers   map[string]string `koanf:"headers"` // openai.SessionMark in a value is the id of the session
@@ -37,7 +35,7 @@ const (
 
 // at returns the fields of a row's request in a pass of a loop.
 func (m *RequestFields) at(workload string, loopStart time.Time, pass int64, r *trace.Record) openai.RequestFields {
-	fields := openai.RequestFields{Priority: (*int64)(m.Priority), User: m.User, Headers: m.Headers, SessionField: m.SessionField}
+	fields := openai.RequestFields{User: m.User, Headers: m.Headers, SessionField: m.SessionField}
 	if m.CacheSalt != "" {
 		fields.CacheSalt = m.CacheSalt.Text(workload, loopStart, pass, r)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"replayd/internal/measure"
-	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 	"replayd/internal/trace"
@@ -19,9 +18,8 @@ import (
 // absent.
 func TestRequestFields(t *testing.T) {
 	type fields struct {
-		Priority *int64
-		Salt     *string `json:"cache_salt"`
-		User     string
+		Salt *string `json:"cache_salt"`
+		User string
 	}
 	for _, c := range []struct {
 		salt  synth.Salt
@@ -32,12 +30,12 @@ func TestRequestFields(t *testing.T) {
 				f := &fake{}
 				src := source0(
 					trace.Record{InputTokens: 5},
-					trace.Record{Text: "own", Extra: json.RawMessage(`{"priority":1,"user":"row"}`)},
-					trace.Record{Payload: json.RawMessage(`{"prompt":"p","priority":2}`)},
+					trace.Record{Text: "own", Extra: json.RawMessage(`{"user":"row"}`)},
+					trace.Record{Payload: json.RawMessage(`{"prompt":"p","user":"row"}`)},
 				)
 				loops := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.Start, Every: time.Minute}}
 				b := newBench(t, src, loops, f, func(w *Workload) {
-					w.Request = RequestFields{Priority: new(scalar.Integer(9)), User: "replay", CacheSalt: c.salt}
+					w.Request = RequestFields{User: "replay", CacheSalt: c.salt}
 					w.Rows = 6
 				})
 				b.run(t, t.Context(), t.Context())
@@ -51,8 +49,8 @@ func TestRequestFields(t *testing.T) {
 					if err := json.Unmarshal(body, &m); err != nil {
 						t.Fatal(err)
 					}
-					if m.Priority == nil || *m.Priority != 9 || m.User != "replay" {
-						t.Errorf("%s: want priority 9 of replay, got %s", id, body)
+					if m.User != "replay" {
+						t.Errorf("%s: want the user replay, got %s", id, body)
 					}
 					if m.Salt != nil {
 						salts[*m.Salt]++

@@ -7,6 +7,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 	"time"
@@ -91,7 +92,7 @@ func (r *Runner) config() dispatch.Config {
 	return dispatch.Config{
 		Lanes: w.Lanes, Closed: w.Plan.Closed(), Sessions: w.Plan.SessionsAtOnce(), LoopTime: w.LoopTime,
 		HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait, History: w.History,
-		Ahead: int(w.Prebuild.Bytes), Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
+		Ahead: cmp.Or(w.Ahead, aheadBytes), Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		Coupled:     w.Sides != nil,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
 		Breaker:     r.guard.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots, Moves: &r.mu.moves,

@@ -41,7 +41,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 		case dispatch.Build:
 			r.builder.next = build{a.Row, r.builder.buffers.get(a.Row.Reserved())} // start wakes the builder, after the writes
 		case dispatch.Release:
-			r.builder.buffers.give(a.Row.Message.Body, int(r.w.Prebuild.Bytes)-r.d.Reserved())
+			r.builder.buffers.give(a.Row.Message.Body, r.d.Ahead-r.d.Reserved())
 			a.Row.Message.Body = nil
 		case dispatch.Expect:
 			r.expect(a.Row)

@@ -276,7 +276,7 @@ func TestAheadBudget(t *testing.T) {
 			rows[i] = trace.Record{Offset: time.Duration(i) * 100 * time.Millisecond, InputTokens: 2000}
 		}
 		b := newBench(t, source(rows...), once, &fake{ttft: time.Second, itl: time.Second},
-			func(w *Workload) { w.Prebuild.Bytes = 50_000; w.Lanes = 40 })
+			func(w *Workload) { w.Ahead = 50_000; w.Lanes = 40 })
 		b.run(t, t.Context(), t.Context())
 		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 30})
 		for _, r := range b.kept.all {

@@ -22,8 +22,7 @@ func TestMaxWaiting(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const rows = 300
 				var log bytes.Buffer
-				waiting := new(dispatch.Waiting)
-				waiting.Bound(10_000) // some 20 rows
+				waiting := &dispatch.Waiting{Most: 10_000} // some 20 rows
 				b := newBench(t, every(rows, 20*time.Millisecond), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
 					w.Lanes, w.MaxWait, w.HoldReader, w.Waiting = 1, 0, holds, waiting
 					w.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -59,7 +58,7 @@ func TestMaxWaiting(t *testing.T) {
 				if most < 5_000 || most > 10_000 {
 					t.Errorf("want up to 10,000 bytes that wait, got %d", most)
 				}
-				want(t, "lines about it", strings.Count(log.String(), "max_waiting is reached"), 1)
+				want(t, "lines about it", strings.Count(log.String(), "MiB of requests wait"), 1)
 			})
 		})
 	}
@@ -68,8 +67,7 @@ func TestMaxWaiting(t *testing.T) {
 // A run with a duration sends all rows planned before its end, even rows that its reader reaches only later.
 func TestReaderHeldBackBeyondTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		waiting := new(dispatch.Waiting)
-		waiting.Bound(10_000) // some 20 rows
+		waiting := &dispatch.Waiting{Most: 10_000} // some 20 rows
 		b := newBench(t, every(400, 20*time.Millisecond), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
 			w.Lanes, w.MaxWait, w.HoldReader, w.Waiting, w.Duration = 1, 0, true, waiting, 6*time.Second
 		})
@@ -90,13 +88,12 @@ func TestCrowdIsOver(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		waiting := new(dispatch.Waiting)
-		waiting.Bound(5_000)
+		waiting := &dispatch.Waiting{Most: 5_000}
 		b := newBench(t, source(rows...), once, &fake{ttft: 100 * time.Millisecond}, func(w *Workload) {
 			w.Lanes, w.MaxWait, w.Waiting, w.Log = 1, 0, waiting, slog.New(slog.NewTextHandler(&log, nil))
 		})
 		b.run(t, t.Context(), t.Context())
-		want(t, "lines that say that it begins", strings.Count(log.String(), "max_waiting is reached"), 1)
-		want(t, "lines that say that it is over", strings.Count(log.String(), "waiting requests fit within max_waiting again"), 1)
+		want(t, "lines that say that it begins", strings.Count(log.String(), "MiB of requests wait"), 1)
+		want(t, "lines that say that it is over", strings.Count(log.String(), "the waiting requests fit again"), 1)
 	})
 }

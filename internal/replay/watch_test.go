@@ -150,7 +150,7 @@ func TestGuardSeenByTheBuilder(t *testing.T) {
 		var b *bench
 		b = newBench(t, source(trace.Record{Offset: 1500 * time.Millisecond}, trace.Record{Offset: 1500 * time.Millisecond}), minutes,
 			&fake{ttft: time.Second}, func(w *Workload) {
-				w.Prebuild.Bytes, w.Guard = 1, limits.Guard{Waiting: 1} // the second message is built after the first is sent
+				w.Ahead, w.Guard = 1, limits.Guard{Waiting: 1} // the second message is built after the first is sent
 				w.Load = func() (limits.Load, error) {
 					return limits.Load{Waiting: b.counter(t, "replayd_requests_in_flight", "")}, nil
 				}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
 	"replayd/internal/openai"
-	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/synth"
 )
@@ -48,7 +46,6 @@ type Sending struct {
 	Lanes    int           `koanf:"lanes"`    // most requests in flight; of a closed plan, the number in flight while there are rows
 	Overload Overload      `koanf:"overload"` // Wait or Drop; in a closed plan nothing waits for a lane
 	MaxWait  time.Duration `koanf:"max_wait"` // longest wait for a lane; 0: without limit
-	Prebuild Prebuild      `koanf:"prebuild"`
 }
 
 // Warmup is the number of requests sent before the plan begins: its first rows, in their order and with their texts. No
@@ -59,11 +56,6 @@ type Warmup struct {
 	Requests int `koanf:"requests"`
 }
 
-// Prebuild bounds the memory of messages that are built and not sent yet.
-type Prebuild struct {
-	Bytes scalar.Bytes `koanf:"bytes"`
-}
-
 // Check returns the faults of the options.
 func (s *Sending) Check() (f fault.List) {
 	f.AtLeast("warmup.requests", s.Warmup.Requests, 0)
@@ -71,9 +63,6 @@ func (s *Sending) Check() (f fault.List) {
 	f.AtLeast("lanes", s.Lanes, 1)
 	f.OneOf("overload", string(s.Overload), string(Wait), string(Drop))
 	f.NotNegative("max_wait", s.MaxWait)
-	if n := s.Prebuild.Bytes; n < 1 || n > math.MaxInt32 {
-		f.Add("prebuild.bytes", "want a size of 1 byte to 2 GiB, got %d", n)
-	}
 	return f
 }
 
@@ -169,7 +158,10 @@ type Environment struct {
 	Waiting    *dispatch.Waiting // bounds the memory of waiting rows in all workloads of the process; nil: no bound
 	HoldReader bool              // at the bound of Waiting the reader waits; else rows are dropped as overload
 	Pacer      *Pacer            // shared by all runners of the process, runs longer than they
+	Ahead      int               // most bytes of messages that are built and not sent yet; 0: aheadBytes
 }
+
+const aheadBytes = 8 << 20
 
 // saltName returns the workload's name in salts.
 func (t *Traffic) saltName() string { return cmp.Or(t.SaltName, t.Name) }

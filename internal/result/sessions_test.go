@@ -62,7 +62,7 @@ func TestBadSessions(t *testing.T) {
 func TestTableOfSessions(t *testing.T) {
 	bound := measure.SessionSLO{Makespan: 10 * time.Minute}
 	s := NewSummary(nil, bound)
-	w := metrics.NewMeter(prometheus.NewRegistry()).Workload(metrics.Labels{}, metrics.WorkloadOptions{Sessions: metrics.SessionSLO{SessionSLO: bound}})
+	w := metrics.NewMeter(prometheus.NewRegistry()).Workload(metrics.Labels{}, metrics.WorkloadOptions{Sessions: bound})
 	for _, of := range measuretest.Sessions() {
 		w.SessionBegun()
 		w.SessionEnded(&of)

@@ -30,9 +30,6 @@ type Words []string
 // Auto is a number, or -1 for "auto".
 type Auto int
 
-// Integer is an integer that is distinct from no value; the file has no fraction, and null for no value.
-type Integer int64
-
 // AutoValue is the value of "auto".
 const AutoValue Auto = -1
 
@@ -41,7 +38,6 @@ var (
 	_ encoding.TextUnmarshaler = (*Bytes)(nil)
 	_ encoding.TextUnmarshaler = (*Auto)(nil)
 	_ encoding.TextUnmarshaler = (*Words)(nil)
-	_ encoding.TextUnmarshaler = (*Integer)(nil)
 	_ encoding.TextUnmarshaler = (*Within)(nil)
 )
 
@@ -95,16 +91,6 @@ func (a *Auto) UnmarshalText(text []byte) error {
 		return errors.New(`want an integer ≥ 0 or auto, got "` + string(text) + `"`)
 	}
 	*a = Auto(n)
-	return nil
-}
-
-// UnmarshalText parses an integer.
-func (i *Integer) UnmarshalText(text []byte) error {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		return fmt.Errorf("want an integer, got %q", text)
-	}
-	*i = Integer(n)
 	return nil
 }
 

@@ -13,7 +13,6 @@ var (
 	_ encoding.TextMarshaler = Duration(0)
 	_ encoding.TextMarshaler = Bytes(0)
 	_ encoding.TextMarshaler = Auto(0)
-	_ encoding.TextMarshaler = Integer(0)
 	_ encoding.TextMarshaler = Within{}
 )
 
@@ -37,9 +36,6 @@ func (b Bytes) MarshalText() ([]byte, error) {
 	}
 	return append(strconv.AppendInt(nil, n, 10), unit...), nil
 }
-
-// MarshalText returns the number.
-func (i Integer) MarshalText() ([]byte, error) { return strconv.AppendInt(nil, int64(i), 10), nil }
 
 // MarshalText returns the number or "auto".
 func (a Auto) MarshalText() ([]byte, error) {

@@ -3,7 +3,6 @@ package schedule
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"replayd/internal/fault"
 )
@@ -69,12 +68,7 @@ func (o *Options) checkRepeat() (f fault.List) {
 
 func (o *Options) checkLoops() (f fault.List) {
 	f.OneOf("repeat.align", string(o.Align), "wall_clock", "start")
-	for _, k := range []struct {
-		key string
-		got time.Duration
-	}{{"repeat.every", o.Every}, {"repeat.gap", o.Gap}} {
-		f.If(k.got < 0 || k.got > Longest, k.key, "want a duration of 0s to %v, got %v", Longest, k.got)
-	}
+	f.If(o.Every < 0 || o.Every > Longest, "repeat.every", "want a duration of 0s to %v, got %v", Longest, o.Every)
 	switch {
 	case o.Align == Start && o.Offset != 0:
 		f.Add("repeat.offset", "needs align %q, got align %q", WallClock, o.Align)
@@ -86,12 +80,8 @@ func (o *Options) checkLoops() (f fault.List) {
 
 // checkNoLoops refuses loop lengths of plans without loops.
 func (o *Options) checkNoLoops(where, here string) (f fault.List) {
-	for _, k := range []struct {
-		key string
-		got time.Duration
-	}{{"repeat.every", o.Every}, {"repeat.gap", o.Gap}, {"repeat.offset", o.Offset}} {
-		f.If(k.got != 0, k.key, "needs %s, got %s", where, here)
-	}
+	f.If(o.Every != 0, "repeat.every", "needs %s, got %s", where, here)
+	f.If(o.Offset != 0, "repeat.offset", "needs %s, got %s", where, here)
 	return f
 }
 

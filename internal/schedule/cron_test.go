@@ -184,9 +184,9 @@ func TestCronFaults(t *testing.T) {
 		}
 	}
 	f(func(o *Options) {
-		o.Speed, o.Every, o.Gap, o.Offset, o.Cron, o.Timezone, o.Overlap, o.Shard = 0, 1, 2, 3, "0 3 30 2 *", "Berlin", "both", Shard{2, 2}
+		o.Speed, o.Every, o.Offset, o.Cron, o.Timezone, o.Overlap, o.Shard = 0, 1, 3, "0 3 30 2 *", "Berlin", "both", Shard{2, 2}
 	}, "speed: want 0.001 to 1000, got 0\n"+
-		`repeat.every: needs mode "loop", got mode "cron"`+"\n"+`repeat.gap: needs mode "loop", got mode "cron"`+"\n"+`repeat.offset: needs mode "loop", got mode "cron"`+"\n"+
+		`repeat.every: needs mode "loop", got mode "cron"`+"\n"+`repeat.offset: needs mode "loop", got mode "cron"`+"\n"+
 		`repeat.overlap: want skip or queue, got "both"`+"\n"+
 		`repeat.cron: want a day that there is, got "0 3 30 2 *", which never comes`+"\n"+
 		`repeat.timezone: want a name of the IANA database such as Europe/Berlin, got "Berlin"`+"\n"+

@@ -14,7 +14,7 @@ func FuzzOptions(f *testing.F) {
 	f.Add(uint8(5), 1.0, int64(0), int64(0), uint8(0), int64(0), int64(0), 2.0, 0.0, 7, 50, int64(0), 0.0, int64(0), int64(0))
 	f.Add(uint8(6), 1.0, int64(0), int64(0), uint8(1), int64(0), int64(0), 0.0, 0.0, 0, 50, int64(5), 0.0, int64(0), int64(0))
 	src := at(0, 0, sec, 4*sec, 4*sec, 4*sec, 9*sec)
-	f.Fuzz(func(t *testing.T, kind uint8, speed float64, from, to int64, mode uint8, every, gap int64, rate, burstiness float64,
+	f.Fuzz(func(t *testing.T, kind uint8, speed float64, from, to int64, mode uint8, every, _ int64, rate, burstiness float64,
 		users, rows int, duration int64, to2 float64, over, hold int64,
 	) {
 		o := Options{
@@ -24,7 +24,7 @@ func FuzzOptions(f *testing.F) {
 			},
 			Repeat: Repeat{
 				Mode: []Mode{Once, Loops, Loops}[mode%3], Align: []Align{WallClock, Start}[mode%2],
-				Every: time.Duration(every), Gap: time.Duration(gap),
+				Every: time.Duration(every),
 			},
 			From:     time.Duration(from),
 			To:       time.Duration(to),
@@ -41,7 +41,7 @@ func FuzzOptions(f *testing.F) {
 		}
 		l := p.Loop(epoch, epoch.Add(time.Duration(users)*time.Second))
 		all := dues(t, p, l, l.Start)
-		if len(all) == 0 || !p.Closed() && o.Mode == Loops && p.every < p.length+p.o.Gap {
+		if len(all) == 0 || !p.Closed() && o.Mode == Loops && p.every < p.length {
 			t.Fatalf("%+v: %d rows, %v to the last in %v", o, len(all), p.length, p.every)
 		}
 		for i, d := range all {

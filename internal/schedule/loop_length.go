@@ -29,18 +29,15 @@ func (p *Plan) fit(natural time.Duration) (f fault.List) {
 	if !p.o.Timed() {
 		length, speed = "the time to the last row", ""
 	}
-	least := p.length + p.o.Gap
+	least := p.length
 	want := fmt.Sprintf("at least %v, %s", least, length)
-	switch {
-	case p.o.Gap > 0:
-		want += " and the gap"
-	case !p.o.byGaps():
+	if !p.o.byGaps() {
 		want = fmt.Sprintf("more than %v, %s", least, length)
 		least++
 	}
 	switch p.every = p.o.Every; {
 	case p.every == 0 && natural > 0 && p.o.Align == Start:
-		p.every = natural + p.o.Gap
+		p.every = natural
 	case p.every == 0:
 		p.every = shortest(least)
 	case p.every < least:

@@ -71,8 +71,8 @@ type Shard struct {
 // TurnDelay changes the time from the end of a row to the rows of its session that come after it: first Scale, then Max. Speed does not
 // change it.
 type TurnDelay struct {
-	Scale float64       `koanf:"scale"` // 0 to 1000; 0: no delay
-	Max   time.Duration `koanf:"max"`   // longest delay; 0: no limit
+	Scale float64       `koanf:"-"`   // 0 to 1000; 0: no delay. Flags of run set it
+	Max   time.Duration `koanf:"max"` // longest delay; 0: no limit
 }
 
 func (t *TurnDelay) of(delay time.Duration) time.Duration {
@@ -133,7 +133,6 @@ type Pattern struct {
 type Repeat struct {
 	Mode   Mode          `koanf:"mode"`
 	Every  time.Duration `koanf:"every"`  // loop length; 0: see Plan.Period
-	Gap    time.Duration `koanf:"gap"`    // least pause between the last row of a loop and the next loop
 	Align  Align         `koanf:"align"`  // for Loops, unless they follow each other
 	Offset time.Duration `koanf:"offset"` // shifts loop borders of align wall_clock, by less than Every
 

@@ -113,32 +113,28 @@ func after(list []Due) []time.Duration {
 }
 
 func TestEveryIsTheShortestStepThatHolds(t *testing.T) {
-	f := func(span time.Duration, speed float64, gap, want time.Duration) {
+	f := func(span time.Duration, speed float64, want time.Duration) {
 		t.Helper()
-		p := plan(t, at(0, span), Options{Pattern: Pattern{Speed: speed}, Repeat: Repeat{Gap: gap}})
+		p := plan(t, at(0, span), Options{Pattern: Pattern{Speed: speed}})
 		if got := p.every; got != want {
-			t.Errorf("%v at speed %v with gap %v: every %v, want %v", span, speed, gap, got, want)
+			t.Errorf("%v at speed %v: every %v, want %v", span, speed, got, want)
 		}
 	}
-	f(3_536_999*ms, 1, 0, time.Hour) // Mooncake's conversation trace
-	f(3_536_999*ms, 20, 0, 5*time.Minute)
-	f(3_536_999*ms, 1, 63_001*ms, time.Hour)
-	f(3_536_999*ms, 1, 63_002*ms, 2*time.Hour)
-	f(0, 1, 0, time.Minute)
-	f(59_999*ms, 1, 0, time.Minute)
-	f(time.Minute, 1, 0, 2*time.Minute) // a row at the end would belong to the next loop
-	f(time.Minute, 1, ms, 2*time.Minute)
-	f(59*sec, 1, sec, time.Minute)
-	f(time.Minute, 0.5, 0, 5*time.Minute)
-	f(14*time.Minute, 1, 0, 15*time.Minute)
-	f(16*time.Minute, 1, 0, 20*time.Minute)
-	f(29*time.Minute, 1, 0, 30*time.Minute)
-	f(61*time.Minute, 1, 0, 2*time.Hour)
-	f(11*time.Hour, 1, 0, 12*time.Hour)
-	f(13*time.Hour, 1, 0, day)
-	f(day-1, 1, 0, day)
-	f(day, 1, 0, 2*day)
-	f(49*time.Hour, 1, 0, 3*day)
+	f(3_536_999*ms, 1, time.Hour) // Mooncake's conversation trace
+	f(3_536_999*ms, 20, 5*time.Minute)
+	f(0, 1, time.Minute)
+	f(59_999*ms, 1, time.Minute)
+	f(time.Minute, 1, 2*time.Minute) // a row at the end would belong to the next loop
+	f(time.Minute, 0.5, 5*time.Minute)
+	f(14*time.Minute, 1, 15*time.Minute)
+	f(16*time.Minute, 1, 20*time.Minute)
+	f(29*time.Minute, 1, 30*time.Minute)
+	f(61*time.Minute, 1, 2*time.Hour)
+	f(11*time.Hour, 1, 12*time.Hour)
+	f(13*time.Hour, 1, day)
+	f(day-1, 1, day)
+	f(day, 1, 2*day)
+	f(49*time.Hour, 1, 3*day)
 
 	// For a window, the time from its start to its last row counts, wherever its first row is.
 	src := at(0, 100*sec, 150*sec, 200*sec, 4000*sec)
@@ -186,17 +182,16 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { o.To = -1 }, `trace.to: want a duration > from (0s), or 0s for the end, got -1ns`)
 	f(src, func(o *Options) { o.From, o.To = 11*sec, 90*sec }, `trace.from: want a window with a row in it, got 11s to 1m30s`)
 	f(src, func(o *Options) { o.Align = "" }, `repeat.align: want wall_clock or start, got ""`)
-	f(src, func(o *Options) { o.Every, o.Gap = -1, -2 },
-		"repeat.every: want a duration of 0s to 87600h0m0s, got -1ns\nrepeat.gap: want a duration of 0s to 87600h0m0s, got -2ns")
+	f(src, func(o *Options) { o.Every = -1 }, "repeat.every: want a duration of 0s to 87600h0m0s, got -1ns")
 	f(src, func(o *Options) { o.Every, o.Shard.Of = 90*sec, -1 },
 		`repeat.every: want more than 1m30s, the length of the trace at speed 1, got 1m30s`+"\nshard.of: want an integer ≥ 1, got -1")
-	f(src, func(o *Options) { o.Every, o.Gap, o.Speed = 49*sec, 5*sec, 2 },
-		`repeat.every: want at least 50s, the length of the trace and the gap at speed 2, got 49s`)
+	f(src, func(o *Options) { o.Every, o.Speed = 44*sec, 2 },
+		`repeat.every: want more than 45s, the length of the trace at speed 2, got 44s`)
 	f(src, func(o *Options) { o.Offset = 2 * time.Minute }, `repeat.offset: want less than every (2m0s), either way, got 2m0s`)
 	f(src, func(o *Options) { o.Offset = -2 * time.Minute }, `repeat.offset: want less than every (2m0s), either way, got -2m0s`)
 	f(src, func(o *Options) { o.Align, o.Offset = Start, sec }, `repeat.offset: needs align "wall_clock", got align "start"`)
-	f(src, func(o *Options) { o.Mode, o.Align, o.Every, o.Gap, o.Offset = Once, "", 1, 2, 3 },
-		`repeat.every: needs mode "loop", got mode "once"`+"\n"+`repeat.gap: needs mode "loop", got mode "once"`+"\n"+`repeat.offset: needs mode "loop", got mode "once"`)
+	f(src, func(o *Options) { o.Mode, o.Align, o.Every, o.Offset = Once, "", 1, 3 },
+		`repeat.every: needs mode "loop", got mode "once"`+"\n"+`repeat.offset: needs mode "loop", got mode "once"`)
 	f(src, func(o *Options) { o.Shard = Shard{4, 4} }, `shard.index: want an index < 4, got 4`)
 	f(src, func(o *Options) { o.Shard = Shard{-1, 4} }, `shard.index: want an index < 4, got -1`)
 	f(src, func(o *Options) { o.Shard = Shard{1, 0} }, `shard.of: want an integer ≥ 1, got 0`)
@@ -294,7 +289,7 @@ func random(rng *rand.Rand) []trace.Record {
 func options(rng *rand.Rand, last time.Duration) Options {
 	o := Options{
 		Pattern: Pattern{Arrival: []Arrival{Exact, Spread}[rng.IntN(2)], Speed: []float64{1, 20, 0.3, 7, 0.001, 1000}[rng.IntN(6)]},
-		Repeat:  Repeat{Align: []Align{WallClock, Start}[rng.IntN(2)], Gap: time.Duration(rng.IntN(3)) * sec},
+		Repeat:  Repeat{Align: []Align{WallClock, Start}[rng.IntN(2)]},
 	}
 	if rng.IntN(3) == 0 {
 		o.From = time.Duration(rng.Int64N(int64(last) + 1))
@@ -325,8 +320,8 @@ func TestPropertiesOfRandomPlans(t *testing.T) {
 				t.Fatalf("%+v: place %d has row %d of loop %d", o, i, d.Number, d.Loop.Number)
 			case o.Arrival == Exact && !d.At.Equal(exact) || d.At.Before(exact):
 				t.Fatalf("%+v: row %d is due at %v, the trace says %v", o, i, d.At, exact)
-			case !d.At.Before(l.Start.Add(p.every-o.Gap)) && o.Gap == 0 || d.At.After(l.Start.Add(p.every-o.Gap)):
-				t.Fatalf("%+v: row %d at %v is outside of its loop less the gap", o, i, d.At.Sub(l.Start))
+			case !d.At.Before(l.Start.Add(p.every)):
+				t.Fatalf("%+v: row %d at %v is outside of its loop", o, i, d.At.Sub(l.Start))
 			case i > 0 && d.At.Before(all[i-1].At):
 				t.Fatalf("%+v: row %d is due before the one before it", o, i)
 			case i > 0 && o.Arrival == Spread && src.Tick > 0 && o.Speed <= 20 && d.At.Equal(all[i-1].At):

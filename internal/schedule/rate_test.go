@@ -266,13 +266,6 @@ func TestRateFaults(t *testing.T) {
 		},
 	}, `repeat.every: want at least 1s, the time to the last row, got 999.999999ms`)
 	f(src, Options{
-		Pattern: Pattern{Arrival: Constant, Rate: 10},
-		Repeat: Repeat{
-			Mode: Loops, Align: Start, Every: sec,
-			Gap: 1,
-		},
-	}, `repeat.every: want at least 1.000000001s, the time to the last row and the gap, got 1s`)
-	f(src, Options{
 		Pattern: Pattern{Arrival: Users, Users: 2, Rate: 10},
 		Repeat: Repeat{
 			Mode: Loops, Align: Start,
@@ -300,11 +293,11 @@ func TestRateFaults(t *testing.T) {
 	f(src, Options{
 		Pattern: Pattern{Arrival: Concurrency},
 		Repeat: Repeat{
-			Mode: Loops, Every: 1, Gap: 2, Offset: 3,
+			Mode: Loops, Every: 1, Offset: 3,
 			Cron: "x",
 		},
 	}, `repeat.cron: needs mode "cron", got mode "loop"`,
-		`repeat.every: needs another arrival, got arrival concurrency`, `repeat.gap: needs another arrival, got arrival concurrency`,
+		`repeat.every: needs another arrival, got arrival concurrency`,
 		`repeat.offset: needs another arrival, got arrival concurrency`)
 }
 

@@ -94,7 +94,7 @@ func TestRowsAndDurationOfATraceWithItsOwnTimes(t *testing.T) {
 func rateOptions(rng *rand.Rand) Options {
 	o := Options{
 		Pattern: Pattern{Arrival: []Arrival{Constant, Poisson, Gamma, Users}[rng.IntN(4)], Speed: 1, Rate: 0.5 + 10*rng.Float64()},
-		Repeat:  Repeat{Mode: Loops, Align: []Align{WallClock, Start}[rng.IntN(2)], Gap: time.Duration(rng.IntN(3)) * sec},
+		Repeat:  Repeat{Mode: Loops, Align: []Align{WallClock, Start}[rng.IntN(2)]},
 		Seed:    rng.Uint64(),
 	}
 	if rng.IntN(2) == 0 {
@@ -154,7 +154,7 @@ func TestPropertiesOfRandomPlansAtARate(t *testing.T) {
 		for i, d := range all {
 			at := d.At.Sub(l.Start)
 			switch {
-			case i > 0 && d.At.Before(all[i-1].At) || at < 0 || at > p.every-o.Gap || at == p.every && !p.o.byGaps():
+			case i > 0 && d.At.Before(all[i-1].At) || at < 0 || at > p.every || at == p.every && !p.o.byGaps():
 				t.Fatalf("%+v: row %d at %v, in a loop of %v", o, i, at, p.every)
 			case o.Duration > 0 && at > o.Duration:
 				t.Fatalf("%+v: row %d at %v, after the end", o, i, at)
@@ -237,7 +237,6 @@ func TestLoopsAtARateGoOnAsIfThereWasNoBorder(t *testing.T) {
 		}
 	}
 	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}}, 10*sec)
-	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Gap: sec}}, 11*sec)
 	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Repeat: Repeat{Every: 30 * sec}}, 30*sec)
 	f(Options{Pattern: Pattern{Arrival: Constant, Rate: 10}, Rows: 250}, 25*sec)
 	// the next row would be due after the end

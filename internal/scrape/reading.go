@@ -22,48 +22,35 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 			best.Engine = engine
 		}
 	}
-	mine := v.user
-	if best.Engine != "" { // skip the user's rows for other engines
-		mine = slices.DeleteFunc(slices.Clone(mine), func(r Row) bool {
-			return r.Engine != "" && v.rows[r.Engine] != nil && r.Engine != best.Engine
-		})
-	}
-	r, found := readRows(p, mine)
+	r, found := readRows(p, v.user)
 	if len(found) == 0 {
 		return best
 	}
-	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] != nil })
+	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] })
 	best.Figures = append(best.Figures, r.Figures...)
 	for q := range found {
 		best.gaps[q] = r.gaps[q]
 	}
 	best.Model = cmp.Or(best.Model, r.Model)
-	if best.Engine == "" {
-		best.Engine = "custom"
-	}
-	for i := range mine {
-		if row := &mine[i]; row.Engine != "" && found[quantity(row.Quantity)] == row {
-			best.Engine = row.Engine
-		}
-	}
+	best.Engine = cmp.Or(best.Engine, "custom")
 	return best
 }
 
 // readRows returns the figures that rows find on a page. Of several rows for one quantity, the first that finds figures
 // counts.
-func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
-	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]*Row{}
+func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]bool) {
+	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]bool{}
 	for i := range rows {
 		row := &rows[i]
 		q := quantity(row.Quantity)
-		if found[q] != nil {
+		if found[q] {
 			continue
 		}
 		var got []Figure
 		var gap bool
 		switch {
 		case row.isDamaged(p): // nor does another row give it, which may see less
-			found[q], r.gaps[q] = row, true
+			found[q], r.gaps[q] = true, true
 			continue
 		case row.kind() == Histogram && row.Take == "":
 			got = row.histograms(p)
@@ -76,7 +63,7 @@ func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]*Row) {
 		if len(got) == 0 {
 			continue
 		}
-		found[q] = row
+		found[q] = true
 		r.Figures = append(r.Figures, got...)
 		if r.Model == "" {
 			r.Model = row.model(p)

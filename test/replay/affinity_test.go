@@ -150,7 +150,6 @@ workloads:
     turn_delay: {max: 20ms}
     repeat: {mode: once}
     prompt: {salt: session}
-    prebuild: {bytes: 32MiB}
     max_wait: 0s
     request: {%s}
 `, front.URL, records, path, request))

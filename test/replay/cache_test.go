@@ -42,7 +42,6 @@ workloads:
     prompt: {salt: %s}
     lanes: %d
     max_wait: 0s
-    prebuild: {bytes: 32MiB}
 `, engine.address, path, speed, every(stats.Span, speed), c.salt, c.lanes)
 			if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,11 +17,6 @@ import (
 type Options struct {
 	Address  string        // "localhost:5555", or "unix:///tmp/nv-hostengine"
 	Interval time.Duration // sampling interval, at least 100 ms; a value older than three intervals is ignored
-
-	// NoProfiling excludes the fields of DCGM's profiling module (DCGM_FI_PROF_…). Before Hopper only one process per
-	// machine can use the profiling counters: set NoProfiling if another process profiles without using the same
-	// nv-hostengine.
-	NoProfiling bool
 
 	Log    *slog.Logger
 	fields []*gpu.Field
@@ -55,9 +49,6 @@ func New(o Options) (gpu.Source, error) {
 		return nil, fault.Fault{Key: "libdcgm", Want: fmt.Sprintf("interval: want 100ms or more, got %v", o.Interval)}
 	}
 	o.fields = gpu.Fields()
-	if o.NoProfiling {
-		o.fields = slices.DeleteFunc(o.fields, profiling)
-	}
 	return open(o, address)
 }
 

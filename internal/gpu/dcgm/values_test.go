@@ -273,17 +273,6 @@ func TestDCGMNoProfiling(t *testing.T) {
 	devices := readDCGM(t, d)
 	complete(t, devices[0], 0, device)
 	complete(t, devices[1], 1, gpu.Fields())
-
-	// With NoProfiling the source does not request profiling fields.
-	s = newStub(t)
-	d = s.open(t, Options{NoProfiling: true})
-	closeSource(t, d)
-	for i, dev := range readDCGM(t, d) {
-		complete(t, dev, uint32(i), device)
-	}
-	if calls := s.calls(t); begins(calls, "dcgmWatchFields") != 1 || begins(calls, fmt.Sprintf("dcgmWatchFields entities=2 fields=%d profiling=0", len(device))) != 1 {
-		t.Errorf("got the calls %q", calls)
-	}
 }
 
 func TestDCGMInstances(t *testing.T) {
