@@ -24,6 +24,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 COPY cmd cmd
 COPY internal internal
+# The runbook, which the binary serves.
+COPY docs/reference docs/reference
 # Folders with a mode and an owner of their own. COPY keeps those of what is in a folder, not of the folder itself.
 RUN install -d -m 1777 /out/top/tmp && install -d -m 0750 /out/lib/replayd
 

@@ -4,7 +4,7 @@ SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help suites suite test lint fmt check build build-dcgm image image-push sbom release release-push \
-  generate goldens docs dashboards chart runbook owner clean force
+  generate goldens docs dashboards chart owner clean force
 
 # The product is built without cgo, and so are its tests: one build serves both. Only the race detector needs it.
 export CGO_ENABLED := 0
@@ -31,7 +31,7 @@ DIST    ?= $(CURDIR)/dist
 RELEASE := cd tools/release && go run . -root ../.. -version $(VERSION) -revision $(REVISION) $(SMALL) -out $(DIST)
 
 # Tests and tools with libraries that the product must not depend on.
-MODULES := test/mixin test/rollouts tools/runbook tools/release
+MODULES := test/mixin test/rollouts tools/release
 # Those with a thousand packages and more; the suite lint-large looks at them.
 LARGE := test/argo test/flagger test/kubernetes
 
@@ -109,7 +109,7 @@ docs: ## bin/docs, the documents' site: needs Python 3.11, pip's index
 	@echo "bin/docs/docs/site/index.html: $$(find bin/docs -name '*.html' | wc -l) pages"
 
 generate: ## writes anew what is made from sources
-	$(MAKE) --no-print-directory runbook dashboards
+	$(MAKE) --no-print-directory dashboards
 	$(MAKE) --no-print-directory chart
 	go test -count=1 ./cmd/replayd -run '^TestReferenceOfTheCommandLine$$' -update
 
@@ -124,10 +124,6 @@ dashboards: ## writes dashboards/*.json anew
 chart: ## copies rules, dashboards and the sample into the chart
 	rm -f deploy/helm/replayd/files/*
 	install -m 0644 $(CHART_FILES) deploy/helm/replayd/files/
-
-runbook: ## renders docs/reference/alerts.md as the page /runbook
-	cd tools/runbook && go run .
-	go run ./owner/write
 
 owner: ## writes the names in OWNER.yaml where they belong
 	go run ./owner/write

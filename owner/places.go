@@ -27,10 +27,8 @@ func (p place) in(file string) bool {
 // places has all of them but the links of alerts. The module path was another one before.
 func (o Owner) places(module string) []place {
 	const label = `      org.opencontainers.image.`
-	var href, documents, image, chart, unit string
+	var image, chart, unit string
 	if r := o.Repository; r != "" {
-		href = ` href="` + o.document("$1") + `"`
-		documents = `<a href="` + o.document("docs/README.md") + `">Documents</a>` + "\n"
 		image = label + `url="` + r + "\" \\\n" + label + `source="` + r + "\" \\\n" +
 			label + `documentation="` + o.document("README.md") + "\" \\\n"
 		chart = "home: " + r + "\nsources: [" + r + "]\n"
@@ -58,8 +56,7 @@ func (o Owner) places(module string) []place {
 		{"dashboards/build/grafana.go", `(?m)^(\trunbook += )".*"`, `${1}"` + o.Runbook() + `"`},
 		{"dashboards/build/grafana.go", `(?m)^(\tcorrelationPage += )".*"`, `${1}"` + correlation + `"`},
 		{"dashboards/build/grafana.go", `(?m)^(\tanswersPage += )".*"`, `${1}"` + o.document("docs/reference/answers.md") + `"`},
-		{"internal/web/runbook.html", `<a(?: href="[^"]*")? title="([^"]*)">`, `<a` + href + ` title="$1">`},
-		{"internal/web/runbook.html", `(?m)^(<!-- pages -->\n)(?:<a href="[^"]*">Documents</a>\n)?`, `${1}` + documents},
+		{"docs/reference/reference.go", `(?m)^(const Repository = )".*"`, `${1}"` + o.Repository + `"`},
 
 		{"Dockerfile", `(?m)(^.*image\.description=.*\n)(?:.*image\.(?:url|source|documentation)=.*\n)*`, `${1}` + image},
 		{"deploy/helm/replayd/Chart.yaml", `(?m)^(kubeVersion:.*\n)(?:(?:home|sources|maintainers):.*\n)*`, `${1}` + chart},

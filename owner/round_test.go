@@ -104,7 +104,7 @@ func TestOwnerComesAndGoes(t *testing.T) {
 		"deploy/helm/replayd/Chart.yaml":     "home: https://github.com/example/replayd\nsources: [https://github.com/example/replayd]\nmaintainers: [{name: \"The Example's Authors\", email: \"replayd@example.com\"}]\n",
 		"deploy/helm/replayd/values.yaml":    "  repository: \"ghcr.io/example/replayd\" #",
 		"deploy/helm/replayd/README.md":      "| `image.repository` | `ghcr.io/example/replayd` |",
-		"internal/web/runbook.html":          `<a href="https://github.com/example/replayd/blob/main/docs/reference/metrics.md" title="docs/reference/metrics.md">`,
+		"docs/reference/reference.go":        `const Repository = "https://github.com/example/replayd"`,
 		"Makefile":                           "IMAGE      ?= ghcr.io/example/replayd\n",
 		".github/CODEOWNERS":                 "* @example @example/team\n",
 	} {

@@ -15,8 +15,6 @@ import (
 	"time"
 
 	"github.com/go-viper/mapstructure/v2"
-	yamlparser "github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 	commoncfg "github.com/prometheus/common/config"
 	"github.com/spf13/pflag"
@@ -66,7 +64,7 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	}
 	places := &Places{path, lineTable(&doc), map[string]string{}}
 	k := koanf.New(".")
-	if err := k.Load(rawbytes.Provider(text), yamlparser.Parser()); err != nil {
+	if err := k.Load(document(text), nil); err != nil {
 		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
 	}
 	set := func(key, value, by string) {
@@ -99,6 +97,18 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 	// An unreadable value keeps its default, so Check may report a second fault for the same key.
 	return c, c.Refuse(append(faults, Without(c.Check(), faults)...))
 }
+
+// A document is YAML that koanf reads.
+type document []byte
+
+// Read implements koanf.Provider.
+func (d document) Read() (keys map[string]any, err error) {
+	err = yaml.Unmarshal(d, &keys)
+	return keys, err
+}
+
+// ReadBytes is for a provider that leaves the parsing to koanf.
+func (d document) ReadBytes() ([]byte, error) { return d, nil }
 
 // readFile returns the content of a file.
 func readFile(path string) ([]byte, error) {

@@ -14,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	yamlparser "github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/rawbytes"
 	"github.com/knadh/koanf/v2"
 	commoncfg "github.com/prometheus/common/config"
 	"go.yaml.in/yaml/v3"
@@ -112,7 +110,7 @@ func TestShowInTheOrderOfTheReference(t *testing.T) {
 func readBack(t *testing.T, text string) Config {
 	t.Helper()
 	k := koanf.New(".")
-	if err := k.Load(rawbytes.Provider([]byte(text)), yamlparser.Parser()); err != nil {
+	if err := k.Load(document(text), nil); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	c, faults := decode(k.Raw())

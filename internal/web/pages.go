@@ -1,14 +1,12 @@
 package web
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -144,21 +142,4 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", plain)
 	w.WriteHeader(status)
 	fmt.Fprintln(w, text)
-}
-
-// runbookPage is docs/reference/alerts.md as tools/runbook renders it. The alerts link to its headings.
-//
-//go:embed runbook.html
-var runbookPage string
-
-// runbook returns the handler of the runbook. The page links to the pages that this server has.
-func (s *Server) runbook() http.Handler {
-	var links strings.Builder
-	for _, l := range s.landing().Links {
-		if l.Address != "runbook" && !strings.HasPrefix(l.Address, "-/") {
-			fmt.Fprintf(&links, "<a href=%q>%s</a>\n", l.Address, l.Text)
-		}
-	}
-	text := []byte(strings.Replace(runbookPage, "<!-- pages -->\n", links.String(), 1))
-	return s.shown(markup, func() ([]byte, error) { return text, nil })
 }

@@ -91,8 +91,8 @@ func copyContext(t *testing.T, words []string, to string) {
 	}
 }
 
-// ignore parses .dockerignore: `*` excludes everything, `!name` includes a top-level name, `**/name` excludes a base
-// name anywhere. The function that it returns reports whether a path is excluded.
+// ignore parses .dockerignore: `*` excludes everything, `!path` includes a path and what is below it, `**/name`
+// excludes a base name anywhere. The function that it returns reports whether a path is excluded.
 func ignore(t *testing.T) func(path string) bool {
 	t.Helper()
 	text, err := os.ReadFile(repository + "/.dockerignore")
@@ -119,8 +119,7 @@ func ignore(t *testing.T) func(path string) bool {
 		t.Fatal(".dockerignore: want everything left out but what is named")
 	}
 	return func(p string) bool {
-		first, _, _ := strings.Cut(p, "/")
-		return !slices.Contains(through, first) ||
+		return !slices.ContainsFunc(through, func(kept string) bool { return p == kept || strings.HasPrefix(p, kept+"/") }) ||
 			slices.ContainsFunc(never, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok })
 	}
 }

@@ -1,5 +1,0 @@
-module replayd/tools/runbook
-
-go 1.26.0
-
-require github.com/yuin/goldmark v1.8.7
