@@ -75,7 +75,7 @@ func TestConfigurations(t *testing.T) {
 // The chart has all rules, dashboards and the sample as they are in the repository. With runbookURL each alert has a link, and the alerts
 // that are disabled are gone, whatever the number of their rules.
 func TestFiles(t *testing.T) {
-	all := objects(t, render(t, chart, full("deployment")...))
+	all := objects(t, render(t, chart, append(full("deployment"), "--set", "prometheusRule.runbookURL=")...))
 	changed := objects(t, render(t, chart, append(full("deployment"),
 		"--set", "prometheusRule.runbookURL=https://wiki.example/replayd", "--set", "prometheusRule.disabled={ReplaydOverload,ReplaydGPUXid}")...))
 	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
