@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// No byte of a state file can change unnoticed, and none can be missing.
+// No byte of a state file can change unnoticed, none can be missing, and each field is known.
 func TestSealedState(t *testing.T) {
 	one, err := os.ReadFile(filepath.Join("testdata", "state_v1_verdict.json"))
 	if err != nil {
@@ -18,6 +18,11 @@ func TestSealedState(t *testing.T) {
 	all, err := parseState(one)
 	if err != nil {
 		t.Fatal(err)
+	}
+	known := json.NewDecoder(bytes.NewReader(all[0].text))
+	known.DisallowUnknownFields()
+	if err := known.Decode(new(savedComparison)); err != nil {
+		t.Errorf("a field of the file is not known any more: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "state")
 	if err := writeState(path, stateFile{Version: stateVersion, Comparisons: []json.RawMessage{all[0].text}}); err != nil {

@@ -4,19 +4,13 @@ package canary_test
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"replayd/bench/lab"
 
 	"replayd/test/outside"
 )
@@ -25,63 +19,17 @@ import (
 type comparison struct {
 	*outside.Process
 	name    string
-	out     string
 	longest time.Duration
-	peak    atomic.Int64 // greatest resident memory, bytes
 }
 
 // compare starts a comparison of at most so long.
 func (p *pair) compare(t *testing.T, name string, longest time.Duration, flags ...string) *comparison {
 	t.Helper()
 	out := filepath.Join(p.dir, strings.ReplaceAll(name, " ", "-")+".out")
-	c := &comparison{name: name, out: out, longest: longest, Process: outside.Start(t, out, binary, append([]string{
-		"compare", p.trace, "--baseline", p.baseline.url(), "--candidate", p.candidate.url(), "--for", longest.String(), "--min-time", block(t).String(),
+	return &comparison{name: name, longest: longest, Process: outside.Start(t, out, binary, append([]string{
+		"compare", p.trace, "--baseline", p.baseline.url(), "--candidate", p.candidate.url(),
+		"--for", longest.String(), "--min-time", block.String(),
 	}, flags...)...)}
-	c.watch(t, func() {
-		if _, peak, err := lab.Memory(c.Cmd.Process.Pid); err == nil {
-			c.peak.Store(peak)
-		}
-	})
-	return c
-}
-
-// watch looks at the comparison ten times a second until it has ended, and once after that.
-func (c *comparison) watch(t *testing.T, look func()) {
-	t.Helper()
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		for within(c.Done, 100*time.Millisecond) {
-			look()
-		}
-		look()
-	})
-	t.Cleanup(func() { // before the one that ends the process
-		_ = c.Cmd.Process.Kill()
-		watching.Wait()
-	})
-}
-
-// decided returns a channel that is closed when the comparison sends no more requests, or has ended.
-func (c *comparison) decided(t *testing.T) <-chan struct{} {
-	t.Helper()
-	decided := make(chan struct{})
-	once := sync.OnceFunc(func() { close(decided) })
-	c.watch(t, func() {
-		text, err := os.ReadFile(c.out)
-		if err != nil || c.hasEnded() || strings.Contains(string(text), "stopping: no new requests") {
-			once()
-		}
-	})
-	return decided
-}
-
-func (c *comparison) hasEnded() bool {
-	select {
-	case <-c.Done:
-		return true
-	default:
-		return false
-	}
 }
 
 // A said is the end of a comparison as its table shows it.
@@ -95,7 +43,6 @@ type said struct {
 	blocks     map[string]int
 	ratio      map[string]float64 // of latencies
 	excess     map[string]float64 // of shares of requests
-	peak       float64            // greatest resident memory, MiB
 	began, end time.Time
 }
 
@@ -107,7 +54,10 @@ func (c *comparison) wait(t *testing.T) *said {
 	t.Helper()
 	c.Wait(t, c.longest+grace)
 	text := c.Said(t)
-	s := &said{peak: float64(c.peak.Load()) / (1 << 20), took: c.Ended.Sub(c.Began), began: c.Began, end: c.Ended, blocks: map[string]int{}, ratio: map[string]float64{}, excess: map[string]float64{}}
+	s := &said{
+		took: c.Ended.Sub(c.Began), began: c.Began, end: c.Ended,
+		blocks: map[string]int{}, ratio: map[string]float64{}, excess: map[string]float64{},
+	}
 	if exit := (*exec.ExitError)(nil); errors.As(c.Err, &exit) {
 		s.code = exit.ExitCode()
 	} else if c.Err != nil {
@@ -143,7 +93,6 @@ func (c *comparison) wait(t *testing.T) *said {
 		s.metric = failed(verdict[2])
 	}
 	t.Logf("%s: exit code %d after %v\n%s", c.name, s.code, s.took.Round(time.Second), table(text))
-	s.keep(c.name)
 	return s
 }
 
@@ -165,25 +114,6 @@ func table(text string) string {
 		return text[at:]
 	}
 	return text
-}
-
-// keep adds the comparison to the table of all.
-func (s *said) keep(name string) {
-	found.Lock()
-	defer found.Unlock()
-	verdict := s.verdict
-	if s.metric != "" {
-		verdict += ": " + s.metric
-	}
-	row := []string{name, verdict, s.took.Round(time.Second).String(), fmt.Sprint(s.pairs), fmt.Sprint(s.void)}
-	for _, m := range []string{"ttft", "tpot", "e2e"} {
-		if v, ok := s.ratio[m]; ok {
-			row = append(row, fmt.Sprintf("%.3f", v))
-		} else {
-			row = append(row, "")
-		}
-	}
-	found.Add(append(row, fmt.Sprintf("%+.2f %%", 100*s.excess["bad"]), lab.Number(s.peak))...)
 }
 
 // want checks verdict and exit code.

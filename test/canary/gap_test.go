@@ -4,7 +4,6 @@ package canary_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -21,54 +20,48 @@ import (
 // The two requests of a pair arrive within a fraction of a millisecond, and each side is first about as often as the other. The instants are the kernel's:
 // bench/stamp keeps the time at which the last segment of a request came. This test has the machine for itself.
 func TestGap(t *testing.T) {
-	length := outside.Knob(t, "CANARY_GAP", 10*time.Second, time.ParseDuration)
+	const length = 10 * time.Second
 	stamp := filepath.Join(t.TempDir(), "stamp")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", stamp, "replayd/bench/stamp")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
-	table := &lab.Table{Title: "Between the arrivals of a pair's requests, by the kernel's timestamps, µs.", Head: []string{"rows at an instant", "pairs", "p50", "p99", "baseline first"}}
-	for _, burst := range []int{1, 10} {
-		t.Run(fmt.Sprint(burst), func(t *testing.T) {
-			p := &pair{dir: t.TempDir()}
-			rows := bursts(int(length/spacing), burst, spacing, input, output())
-			p.trace = outside.Write(t, p.dir, "trace.jsonl", outside.Trace(rows))
-			p.baseline, p.candidate = stamped(t, p.dir, stamp, "baseline"), stamped(t, p.dir, stamp, "candidate")
-			// With the tolerance 0 two equal servers are compared for the whole time.
-			s := p.compare(t, fmt.Sprintf("gap, %d rows at an instant", burst), length, "--tolerance", "0").wait(t)
-			if s.verdict == "fail" {
-				t.Errorf("equal servers failed by %s", s.metric)
-			}
-			base, cand := p.baseline.stamps(t), p.candidate.stamps(t)
-			var gaps lab.Sample
-			first := 0
-			for place, b := range base {
-				c, ok := cand[place]
-				if !ok {
-					continue
-				}
-				if b.Arrival >= b.Read || c.Arrival >= c.Read {
-					t.Fatalf("%s: want the kernel's time of arrival, which is before the read: %+v, %+v", place, b, c)
-				}
-				gaps = append(gaps, math.Abs(float64(c.Arrival-b.Arrival))/1e3)
-				if b.Arrival < c.Arrival {
-					first++
-				}
-			}
-			n := len(gaps)
-			if n < len(rows)*8/10 {
-				t.Fatalf("want most of %d rows in both logs, got %d", len(rows), n)
-			}
-			share := float64(first) / float64(n)
-			table.Add(fmt.Sprint(burst), fmt.Sprint(n), lab.Number(gaps.Quantile(0.5)), lab.Number(gaps.Quantile(0.99)), fmt.Sprintf("%.1f %%", 100*share))
-			// One instant decides for all its rows. Six standard deviations of a fair coin.
-			if off := 6 * 0.5 / math.Sqrt(float64(n/burst)); math.Abs(share-0.5) > off {
-				t.Errorf("want the baseline first in half of the pairs, at most %.2f off, got %.3f", off, share)
-			}
-		})
+	p := &pair{dir: t.TempDir()}
+	p.trace = steady(t, p.dir)
+	p.baseline, p.candidate = stamped(t, p.dir, stamp, "baseline"), stamped(t, p.dir, stamp, "candidate")
+	// With the tolerance 0 two equal servers are compared for the whole time.
+	s := p.compare(t, "gap", length, "--tolerance", "0").wait(t)
+	if s.verdict == "fail" {
+		t.Errorf("equal servers failed by %s", s.metric)
 	}
-	show(t, table)
+	base, cand := p.baseline.stamps(t), p.candidate.stamps(t)
+	var gaps lab.Sample
+	first := 0
+	for place, b := range base {
+		c, ok := cand[place]
+		if !ok {
+			continue
+		}
+		if b.Arrival >= b.Read || c.Arrival >= c.Read {
+			t.Fatalf("%s: want the kernel's time of arrival, which is before the read: %+v, %+v", place, b, c)
+		}
+		gaps = append(gaps, math.Abs(float64(c.Arrival-b.Arrival))/1e3)
+		if b.Arrival < c.Arrival {
+			first++
+		}
+	}
+	n := len(gaps)
+	if want := int(length/spacing) * 8 / 10; n < want {
+		t.Fatalf("want at least %d rows in both logs, got %d", want, n)
+	}
+	share := float64(first) / float64(n)
+	t.Logf("between the arrivals of a pair's requests: p50 %.0f µs, p99 %.0f µs",
+		gaps.Quantile(0.5), gaps.Quantile(0.99))
+	// Six standard deviations of a fair coin.
+	if off := 6 * 0.5 / math.Sqrt(float64(n)); math.Abs(share-0.5) > off {
+		t.Errorf("want the baseline first in half of the pairs, at most %.2f off, got %.3f", off, share)
+	}
 }
 
 // stamped starts bench/stamp, which writes its log at its end.

@@ -4,7 +4,6 @@ package canary_test
 
 import (
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -53,20 +52,16 @@ func (p *pair) read(t *testing.T, since time.Time) *logs {
 // rows returns the requests of a server's own side by loop/row. With one server on both sides it has those of the other side too.
 func (s *server) rows(t *testing.T, since time.Time) map[string]sim.LogEntry {
 	t.Helper()
-	return sideRows(t, s.log, s.name == "candidate", since)
-}
-
-func sideRows(t *testing.T, path string, candidate bool, since time.Time) map[string]sim.LogEntry {
-	t.Helper()
-	all, _ := outside.Lines[sim.LogEntry](t, path)
+	all, _ := outside.Lines[sim.LogEntry](t, s.log)
 	rows := map[string]sim.LogEntry{}
 	for _, e := range all {
 		workload, place, ok := strings.Cut(e.ID, "/")
-		if !ok || workload == "replayd" || strings.Contains(workload, "@") != candidate || e.Arrival < since.UnixNano() {
+		own := strings.Contains(workload, "@") == (s.name == "candidate")
+		if !ok || workload == "replayd" || !own || e.Arrival < since.UnixNano() {
 			continue
 		}
 		if _, twice := rows[place]; twice {
-			t.Errorf("%s: %s arrived twice", filepath.Base(path), e.ID)
+			t.Errorf("%s: %s arrived twice", s.name, e.ID)
 		}
 		rows[place] = e
 	}
@@ -82,7 +77,6 @@ func (l *logs) agree(t *testing.T, s *said) {
 		t.Errorf("the servers got %d rows, the table has %d pairs and %d void ones", all, s.pairs, s.void)
 	}
 	l.equalBodies(t)
-	l.gaps(t)
 	var ttft, tpot []float64
 	for i := range l.pairs {
 		if p := &l.pairs[i]; p.ok() {
@@ -136,16 +130,6 @@ func first(e *sim.LogEntry) float64 { return float64(e.Chunks[0]-e.Arrival) / 1e
 // rest is the time from the first to the last token, ms.
 func rest(e *sim.LogEntry) float64 { return float64(e.Chunks[len(e.Chunks)-1]-e.Chunks[0]) / 1e6 }
 
-// firsts returns the times to the first token of each side, ms.
-func (l *logs) firsts() (baseline, candidate lab.Sample) {
-	for i := range l.pairs {
-		if p := &l.pairs[i]; p.ok() {
-			baseline, candidate = append(baseline, first(&p.baseline)), append(candidate, first(&p.candidate))
-		}
-	}
-	return baseline, candidate
-}
-
 // failed counts the requests that each server did not answer well, in the first n pairs.
 func (l *logs) failed(n int) (baseline, candidate int) {
 	for i := range l.pairs[:n] {
@@ -177,25 +161,4 @@ func (l *logs) equalBodies(t *testing.T) {
 	if unequal > 0 || equal == 0 {
 		t.Errorf("want equal bodies on both sides, got %d others and %d equal ones", unequal, equal)
 	}
-}
-
-// gaps shows how far apart the requests of a pair arrive. The clock is that of the servers' handlers, after the headers were read: it has
-// the time in which each process is given a core in it.
-func (l *logs) gaps(t *testing.T) {
-	t.Helper()
-	var gaps lab.Sample // µs
-	baselineFirst := 0
-	for _, p := range l.pairs {
-		gap := p.candidate.Arrival - p.baseline.Arrival
-		if gap > 0 {
-			baselineFirst++
-		}
-		gaps = append(gaps, math.Abs(float64(gap))/1e3)
-	}
-	if len(gaps) == 0 {
-		t.Error("want pairs in the servers' logs, got none")
-		return
-	}
-	share := float64(baselineFirst) / float64(len(gaps))
-	t.Logf("arrivals: the baseline's was first in %.1f %% of %d pairs; gap p50 %.0f µs, p99 %.0f µs", 100*share, len(gaps), gaps.Quantile(0.5), gaps.Quantile(0.99))
 }

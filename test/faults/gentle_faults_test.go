@@ -20,7 +20,10 @@ var gentle = []fault{
 	{name: "CRLF", edit: crlf},
 	{name: "CRLF in pieces", edit: crlf, pieces: small},
 	{name: "comments and fields", edit: comments},
-	{name: "interim heads", before: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n"},
+	{
+		name:   "interim heads",
+		before: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>; rel=preload\r\n\r\n",
+	},
 	{name: "large head", headers: "X-Long: " + strings.Repeat("x", 10<<10) + "\r\n"},
 	{name: "identity", headers: "Content-Encoding: identity\r\n"},
 	{name: "by length", framing: byLength},
