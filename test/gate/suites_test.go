@@ -58,7 +58,7 @@ func (s scripts) write(t *testing.T, name, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // programs
+	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -32,7 +32,7 @@ var settled = sync.OnceValues(func() (load float64, quiet bool) { return settle(
 // settle reads the load every 5 s until half of the cores are free, for patience at most. It returns the last load. Where
 // the load is unknown, the machine passes for a quiet one.
 func settle(read func() (float64, error), cores int) (load float64, quiet bool) {
-	for began := time.Now(); ; time.Sleep(5 * time.Second) {
+	for began := time.Now(); ; <-time.After(5 * time.Second) {
 		load, err := read()
 		if err != nil || load <= float64(cores)/2 {
 			return load, true

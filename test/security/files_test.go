@@ -33,10 +33,10 @@ func TestWhatIsWrittenIsPrivate(t *testing.T) {
   state: {path: state}, workloads: [{name: w, target: sim, trace: {path: %s/trace.jsonl}, repeat: {mode: loop, every: 100ms}}],
   comparisons: [{name: c, workload: w, candidate: other}]}`, url, url, outside.Address(t), source)
 	config := outside.Write(t, source, "replayd.yaml", configuration)
-	if err := os.WriteFile(filepath.Join(dir, "kept.jsonl"), nil, 0o666); err != nil { //nolint:gosec // its mode is what is tested
+	if err := os.WriteFile(filepath.Join(dir, "kept.jsonl"), nil, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Join(dir, "kept.jsonl"), 0o666); err != nil { //nolint:gosec // likewise
+	if err := os.Chmod(filepath.Join(dir, "kept.jsonl"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
