@@ -21,7 +21,7 @@ func newTrace(w *world) *cobra.Command {
 	}
 	c.AddCommand(newTraceInfo(w), newTraceValidate(w))
 	c.AddCommand(newTraceSynth(w))
-	c.AddCommand(newTraceConvert(w), newTraceSlice(w), newTraceMerge(w))
+	c.AddCommand(newTraceConvert(w), newTraceSlice(w))
 	c.AddCommand(newTraceAnalyze(w))
 	return c
 }

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"github.com/spf13/cobra"
-
-	"replayd/internal/trace"
-)
+import "github.com/spf13/cobra"
 
 func newTraceConvert(w *world) *cobra.Command {
 	var in traceFlags
@@ -24,14 +20,10 @@ func newTraceConvert(w *world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			keep := trace.Mooncake
-			if f.Stats.Edges > 0 {
-				keep = trace.Sessions
-			}
-			return out.write(c.Context(), w, out.choose(keep), writerOptions(f), rows.Next)
+			return out.write(c.Context(), w, f, rows.Next)
 		},
 	}
 	in.add(c)
-	out.add(c, "to", "azure for .csv, sessions with parents, else mooncake")
+	out.add(c, "to")
 	return c
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,34 +23,29 @@ type traceOutput struct {
 	format string
 }
 
-func (o *traceOutput) add(c *cobra.Command, formatFlag, otherwise string) {
+func (o *traceOutput) add(c *cobra.Command, formatFlag string) {
 	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; -: stdout")
-	c.Flags().StringVar(&o.format, formatFlag, "", strings.Join(trace.Writable, ", ")+"; empty: "+otherwise)
+	c.Flags().StringVar(&o.format, formatFlag, "", strings.Join(trace.Writable, ", ")+"; empty: sessions for sessions and for rows with parents, else mooncake")
 }
 
-// choose returns the format to write: the requested one, else keep. If the file's extension is .csv or .jsonl and keep
-// is of the other kind, choose returns Azure or Mooncake. A format that can only be read becomes Sessions, or Mooncake
-// if its rows have no parents.
-func (o *traceOutput) choose(keep trace.Format) trace.Format {
-	csv := map[trace.Format]bool{trace.Azure: true, trace.BurstGPT: true}
-	switch extension := filepath.Ext(strings.ToLower(o.path)); {
-	case o.format != "":
-		return trace.Format(o.format)
-	case extension == ".csv" && !csv[keep]:
-		return trace.Azure
-	case extension == ".jsonl" && csv[keep], keep == trace.Bailian:
-		return trace.Mooncake
-	case !slices.Contains(trace.Writable, string(keep)):
-		return trace.Sessions
+// write writes the rows of f that next returns, until io.EOF: in the requested format, else as Sessions if f is of that
+// format or rows name parents, else as Mooncake.
+func (o *traceOutput) write(ctx context.Context, w *world, f *trace.File, next func() (trace.Record, error)) error {
+	if strings.EqualFold(filepath.Ext(o.path), ".csv") {
+		return wrongInput(fmt.Errorf("--output: want a name such as trace.jsonl, because traces are written as JSON lines, got %q", o.path))
 	}
-	return keep
-}
-
-// write writes the rows that next returns, until io.EOF.
-func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, options trace.WriterOptions, next func() (trace.Record, error)) error {
+	format := trace.Format(o.format)
+	switch {
+	case format != "":
+	case f.Stats.Format == trace.Sessions, f.Stats.Edges > 0:
+		format = trace.Sessions
+	default:
+		format = trace.Mooncake
+	}
 	var rows *trace.Writer
 	put := func(out io.Writer) (err error) {
-		if rows, err = trace.NewWriter(out, format, options); err != nil {
+		rows, err = trace.NewWriter(out, format, trace.WriterOptions{Untimed: !f.Stats.HasTimestamps, BlockTokens: f.Stats.BlockTokens})
+		if err != nil {
 			return err
 		}
 		for {
@@ -80,9 +74,6 @@ func (o *traceOutput) write(ctx context.Context, w *world, format trace.Format, 
 	for _, warning := range rows.Warnings() {
 		fmt.Fprintln(w.err, "warning:", warning)
 	}
-	if format == trace.VLLM {
-		fmt.Fprintf(w.err, "vllm bench serve --dataset-name timed_trace --self-timed --timed-trace-chunk-hash-size %d reads it\n", options.BlockTokens)
-	}
 	if o.path == "-" {
 		return nil
 	}
@@ -96,19 +87,6 @@ func writeTo(w *world, path string, write func(io.Writer) error) error {
 		return write(w.data)
 	}
 	return file.Replace(path, write)
-}
-
-// writerOptions returns the options of a Writer for rows from files.
-func writerOptions(files ...*trace.File) trace.WriterOptions {
-	o := trace.WriterOptions{}
-	for _, f := range files {
-		o.Untimed = o.Untimed || !f.Stats.HasTimestamps
-		o.Sessions = o.Sessions || f.Stats.Sessions > 0
-		if o.BlockTokens == 0 || f.Stats.RowsWithIDs > 0 {
-			o.BlockTokens = f.Stats.BlockTokens
-		}
-	}
-	return o
 }
 
 // openNoisy opens a trace and prints its warnings to stderr, because stdout may carry the new trace.

@@ -18,7 +18,7 @@ func newTraceSlice(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "slice FILE", Short: "Write a part of a trace: a time, some rows, a sample",
 		Example: "  replayd trace slice trace.jsonl --from 10m --to 15m -o part.jsonl\n" +
-			"  replayd trace slice BurstGPT_1.csv --sample 0.1 --seed 1 -o tenth.csv",
+			"  replayd trace slice BurstGPT_1.csv --sample 0.1 --seed 1 -o tenth.jsonl",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			var err error
@@ -34,11 +34,11 @@ func newTraceSlice(w *world) *cobra.Command {
 			if err != nil {
 				return wrongInput(err)
 			}
-			return out.write(c.Context(), w, out.choose(f.Stats.Format), writerOptions(f), next)
+			return out.write(c.Context(), w, f, next)
 		},
 	}
 	in.add(c)
-	out.add(c, "output-format", "that of the trace")
+	out.add(c, "output-format")
 	c.Flags().DurationVar(&part.From, "from", 0, "drop rows that are due before this time of the trace, such as 10m")
 	c.Flags().DurationVar(&part.To, "to", 0, "drop rows that are due at this time or later; 0: none")
 	c.Flags().StringVar(&rows, "rows", "", "rows to keep, FIRST:END, from 0, such as 100:200 or :50")

@@ -172,7 +172,6 @@ func (p *pass) fit(r *row) fault.List {
 	if len(r.Blocks) == 0 {
 		return nil
 	}
-	p.file.maxID = max(p.file.maxID, slices.Max(r.Blocks))
 	p.votes.add(r.InputTokens, len(r.Blocks))
 	blocks := blocksOf(r.InputTokens, p.size)
 	if len(r.Blocks) == blocks || p.layout.partial && len(r.Blocks) == r.InputTokens/p.size {

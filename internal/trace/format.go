@@ -14,25 +14,22 @@ type Format string
 
 // Formats.
 const (
-	Auto            Format = "auto"             // detected from the first line; VLLM and MooncakeDelta must be named, because they look like Mooncake
-	Mooncake        Format = "mooncake"         // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
-	Azure           Format = "azure"            // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
-	BurstGPT        Format = "burstgpt"         // HPMLL/BurstGPT: CSV; seconds
-	VLLM            Format = "vllm"             // the timed_trace of vllm bench serve: Mooncake's lengths and ids; seconds
-	Bailian         Format = "bailian"          // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
-	Weka            Format = "weka"             // callanjfox/kv-cache-tester: a session of an agent in a JSON object, a file or a line each; seconds
-	AgenticMooncake Format = "agentic_mooncake" // Dynamo's, version 2: a header, then requests with dependencies; milliseconds
-	MooncakeDelta   Format = "mooncake_delta"   // Dynamo's mooncake-delta: Mooncake's rows, but those of a session say only what is new; milliseconds
-	RequestTrace    Format = "request_trace"    // dynamo.request.trace.v1, what Dynamo's frontend records; milliseconds
-	Sessions        Format = "sessions"         // replayd's own: a header, then Mooncake's rows with the rows that they wait for; milliseconds
+	Auto         Format = "auto"          // detected from the first line; VLLM must be named, because it looks like Mooncake
+	Mooncake     Format = "mooncake"      // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
+	Azure        Format = "azure"         // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
+	BurstGPT     Format = "burstgpt"      // HPMLL/BurstGPT: CSV; seconds
+	VLLM         Format = "vllm"          // the timed_trace of vllm bench serve: Mooncake's lengths and ids; seconds
+	Bailian      Format = "bailian"       // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
+	Weka         Format = "weka"          // callanjfox/kv-cache-tester: a session of an agent in a JSON object, a file or a line each; seconds
+	RequestTrace Format = "request_trace" // dynamo.request.trace.v1, what Dynamo's frontend records; milliseconds
+	Sessions     Format = "sessions"      // replayd's own: a header, then Mooncake's rows with the rows that they wait for; milliseconds
 )
 
 // Readable are the names of the formats that can be read, in the order in which errors and help have them.
-var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, AgenticMooncake, MooncakeDelta,
-	RequestTrace, Sessions)
+var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, RequestTrace, Sessions)
 
 // Writable are the names of the formats that can be written.
-var Writable = namesOf(Mooncake, Azure, BurstGPT, VLLM, Sessions, AgenticMooncake)
+var Writable = namesOf(Mooncake, Sessions)
 
 func namesOf(formats ...Format) (names []string) {
 	for _, f := range formats {

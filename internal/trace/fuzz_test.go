@@ -124,29 +124,6 @@ func FuzzWeka(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, Weka, from) })
 }
 
-func FuzzAgenticMooncake(f *testing.F) {
-	for _, s := range []string{
-		onePlay, agenticStart + agenticRow("r0", "p", `"input_length":1,"not_before_ms":8999999999999`) +
-			agenticRow("r1", "p", `"input_length":1,"not_before_ms":0,"dependencies":[{"request_id":"r0","trigger":"completion","delay_ms":9000000000000}]`),
-	} {
-		f.Add([]byte(s), int64(0))
-		f.Add([]byte(s), int64(300e6))
-	}
-	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, AgenticMooncake, from) })
-}
-
-func FuzzMooncakeDelta(f *testing.F) {
-	for _, s := range []string{
-		twoDeltas, `{"input_length":1,"output_length":1,"hash_ids":[-1]}`,
-		`{"session_id":"a","timestamp":8999999999999,"output_length":1,"hash_ids":[1]}` + "\n" +
-			`{"session_id":"a","delay":9000000000000,"output_length":16776192,"hash_ids":[1]}`,
-	} {
-		f.Add([]byte(s), int64(0))
-		f.Add([]byte(s), int64(200e6))
-	}
-	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, MooncakeDelta, from) })
-}
-
 func FuzzRequestTrace(f *testing.F) {
 	for _, s := range []string{
 		tracedAgents, requestEnd("x", 0, 5, 16, "1", agentContext("a", "b")) + requestEnd("y", 0, 0, 16, "1", agentContext("b", "a")),

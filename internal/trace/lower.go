@@ -106,13 +106,13 @@ func setOffsets(rows []Record) bool {
 	return true
 }
 
-// numberOf returns the number of a key: its own, or else the next of the fresh ones, of which the key takes so many.
-func numberOf[K comparable](numbers map[K]uint64, key K, fresh *uint64, takes uint64) uint64 {
+// numberOf returns the number of a key: its own, or else the next fresh one.
+func numberOf[K comparable](numbers map[K]uint64, key K, fresh *uint64) uint64 {
 	n, known := numbers[key]
 	if !known {
 		n = *fresh
 		numbers[key] = n
-		*fresh += takes
+		*fresh++
 	}
 	return n
 }
@@ -188,7 +188,7 @@ func (l *lowering) write(ctx context.Context, out *spool) error {
 		}
 		w.line = appendPlace(w.line[:0], i, after)
 		if !r.floating {
-			w.units("timestamp", time.Duration(r.at), time.Millisecond)
+			w.millis("timestamp", time.Duration(r.at))
 		}
 		if r.name > 0 {
 			name := l.names[r.name-1]

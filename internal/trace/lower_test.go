@@ -45,24 +45,11 @@ func TestMemoryOfManySessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures memory, which needs all of the sessions")
 	}
-	for format, line := range map[Format]func(session int) string{
-		Weka: func(session int) string {
-			return fmt.Sprintf(`{"id":"session %d","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":2},`+
-				`{"t":5,"type":"subagent","agent_id":"a","requests":[{"t":0,"type":"n","in":70,"out":5,"hash_ids":[3]}]},`+
-				`{"t":%d.5,"type":"n","in":200,"out":5,"hash_ids":[1,2,4],"api_time":3}]}`+"\n", session, 9+session%3600)
-		},
-		MooncakeDelta: func(session int) string {
-			return fmt.Sprintf(`{"session_id":"session %d","timestamp":%d,"input_length":600,"output_length":50,"hash_ids":[1,%d]}`+"\n"+
-				`{"session_id":"session %[1]d","delay":5,"input_length":90,"output_length":50,"hash_ids":[2]}`+"\n"+
-				`{"session_id":"session %[1]d","delay":5,"input_length":90,"output_length":50,"hash_ids":[2]}`+"\n", session, session%3600, session)
-		},
-	} {
-		t.Run(string(format), func(t *testing.T) { manySessions(t, format, line) })
+	line := func(session int) string {
+		return fmt.Sprintf(`{"id":"session %d","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":2},`+
+			`{"t":5,"type":"subagent","agent_id":"a","requests":[{"t":0,"type":"n","in":70,"out":5,"hash_ids":[3]}]},`+
+			`{"t":%d.5,"type":"n","in":200,"out":5,"hash_ids":[1,2,4],"api_time":3}]}`+"\n", session, 9+session%3600)
 	}
-}
-
-func manySessions(t *testing.T, format Format, line func(session int) string) {
-	t.Helper()
 	const sessions = 100_000
 	source := &madeUp{sessions: sessions, line: line}
 	before := held()
@@ -70,7 +57,7 @@ func manySessions(t *testing.T, format Format, line func(session int) string) {
 	if err := o.check(); err != nil {
 		t.Fatal(err)
 	}
-	l, err := newLowering(format, &o)
+	l, err := newLowering(Weka, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const sniffBytes = 1 << 20
 
 // lowers reports whether files of the format are lowered.
 func (f Format) lowers() bool {
-	return f == Weka || f == AgenticMooncake || f == MooncakeDelta || f == RequestTrace
+	return f == Weka || f == RequestTrace
 }
 
 // openRows opens the trace. If its format is lowered, it returns the lowering, and from then on the rows are of Sessions.
@@ -60,9 +60,7 @@ func (f *File) replace(ctx context.Context, l *lowering, o *Options, failed erro
 		}
 		return err
 	}
-	if o.Format = Sessions; l.format == MooncakeDelta { // its rows have blocks of another size
-		o.BlockTokens = 0
-	}
+	o.Format = Sessions
 	return f.attach(rows)
 }
 
@@ -127,12 +125,7 @@ func (l *lowering) reader() readSource {
 		prefix: map[wekaPlace]uint64{},
 	}
 	add := func(line int, text []byte) (fault.List, error) { return l.weka(ids, line, text) }
-	switch l.format {
-	case AgenticMooncake:
-		add = (&agenticReader{lowering: l, ids: map[string]int{}}).read
-	case MooncakeDelta:
-		add = newDeltaReader(l).read
-	case RequestTrace:
+	if l.format == RequestTrace {
 		add = newRequestTraceReader(l).read
 	}
 	return func(ctx context.Context, name string, in io.Reader) error {
@@ -189,13 +182,14 @@ func sniff(name string, head []byte) (Format, error) {
 		{[]string{"captureData"}, "SageMaker's data capture (captureData)"},
 		{[]string{"round_index", "session_id"}, "TraceLab (round_index)"},
 		{[]string{"turns", "session_id"}, "AIPerf's dag_jsonl (turns)"},
+		{[]string{"play_id"}, "Dynamo's agentic Mooncake (play_id)"},
 	} {
 		if !slices.ContainsFunc(known.keys, func(key string) bool { return !keys[key] }) {
 			return "", unread(name, known.name)
 		}
 	}
-	if keys["play_id"] || bytes.HasPrefix(first, []byte("{")) && bytes.Contains(first, []byte(`"`+agenticSchema+`"`)) && keys["schema"] {
-		return AgenticMooncake, nil
+	if keys["schema"] && bytes.Contains(first, []byte(`"dynamo.agentic_mooncake"`)) {
+		return "", unread(name, "Dynamo's agentic Mooncake (schema)")
 	}
 	if keys["event_type"] && bytes.Contains(head, []byte(`"`+requestTraceSchema+`"`)) || keys["event"] && bytes.Contains(first, []byte(`"`+requestTraceSchema+`"`)) {
 		return RequestTrace, nil

@@ -134,6 +134,6 @@ func (t *requestTraceReader) replay(o *object, r *Record) {
 		o.fault("input_sequence_hashes", fmt.Sprintf("%d for %d tokens in blocks of %d", want, r.InputTokens, block), strconv.Itoa(len(r.Blocks)))
 	}
 	for i, hash := range r.Blocks {
-		r.Blocks[i] = numberOf(t.numbers, hash, &t.fresh, 1)
+		r.Blocks[i] = numberOf(t.numbers, hash, &t.fresh)
 	}
 }

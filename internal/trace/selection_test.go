@@ -1,12 +1,9 @@
 package trace
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -111,84 +108,6 @@ func TestWrongSelections(t *testing.T) {
 	timed := open(t, `{"timestamp":1,"input_length":1}`, Options{})
 	want := "from, to: want 0 ≤ from < to, got 2ms and 1ms"
 	if _, err := (Selection{Sample: 1, From: 2 * ms, To: ms}).Rows(timed); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// files opens traces in one directory.
-func files(t testing.TB, contents ...string) []*File {
-	t.Helper()
-	dir := t.TempDir()
-	var all []*File
-	for i, content := range contents {
-		path := filepath.Join(dir, fmt.Sprintf("%c.jsonl", 'a'+i))
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := Open(context.Background(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.name = filepath.Base(path)
-		t.Cleanup(func() { _ = f.Close() })
-		all = append(all, f)
-	}
-	return all
-}
-
-func TestMerge(t *testing.T) {
-	a := `{"timestamp":0,"input_length":600,"hash_ids":[0,1],"session_id":"x"}` + "\n" + `{"timestamp":20,"input_length":600,"hash_ids":[0,7]}`
-	b := `{"timestamp":10,"input_length":600,"hash_ids":[0,1],"session_id":"x"}` + "\n" + `{"timestamp":20,"input_length":3}`
-	merged := func(share bool, contents ...string) []Record {
-		t.Helper()
-		next, err := Merge(files(t, contents...), share)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return rest(t, next)
-	}
-	want := []Record{
-		{Line: 1, InputTokens: 600, Blocks: []uint64{0, 1}, Session: "1:x"},
-		{Line: 1, Offset: 10 * ms, InputTokens: 600, Blocks: []uint64{8, 9}, Session: "2:x"},
-		{Number: 1, Line: 2, Offset: 20 * ms, InputTokens: 600, Blocks: []uint64{0, 7}},
-		{Number: 1, Line: 2, Offset: 20 * ms, InputTokens: 3},
-	}
-	if diff := cmp.Diff(want, merged(false, a, b)); diff != "" {
-		t.Error(diff)
-	}
-	for i := range want {
-		want[i].Session = strings.TrimLeft(want[i].Session, "12:")
-	}
-	want[1].Blocks = []uint64{0, 1}
-	if diff := cmp.Diff(want, merged(true, a, b)); diff != "" {
-		t.Error(diff)
-	}
-
-	// Ids that are hashes: equal ids within a file stay equal, and different files share none.
-	hashed := strings.ReplaceAll(a, "[0,1]", "[9223372036854775807,1]")
-	got := merged(false, hashed, hashed, b)
-	seen := map[uint64]int{}
-	for i, r := range got {
-		for _, id := range r.Blocks {
-			seen[id] = i
-		}
-	}
-	if len(got) != 6 || len(seen) != 4+4+2 || got[0].Blocks[0] != math64 {
-		t.Errorf("got %d rows with %d ids: %v", len(got), len(seen), got)
-	}
-
-	long := strings.ReplaceAll(a, `"x"`, `"`+strings.Repeat("x", MaxSessionBytes)+`"`)
-	if got := merged(false, a, long); len(got[1].Session) != 66 || !strings.HasPrefix(got[1].Session, "2:") {
-		t.Errorf("a long session became %q", got[1].Session)
-	}
-}
-
-const math64 = 1<<63 - 1
-
-func TestFilesThatCannotBeMerged(t *testing.T) {
-	_, err := Merge(files(t, lineOf(6758, 512), `{"timestamp":1,"input_length":1}`, lineOf(6758, 16)), true)
-	want := "b.jsonl: want timestamps in all traces or in none, a.jsonl differs\nc.jsonl: want blocks of 512 tokens, as in a.jsonl, got 16"
-	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

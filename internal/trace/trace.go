@@ -72,7 +72,6 @@ type File struct {
 	decode    decoder
 	chats     *chats // only for Bailian's format; else nil
 	base      int64  // time of the file's own clock at offset 0, nanoseconds
-	maxID     uint64 // largest hash_id
 	index     []mark
 	inherited []int64  // instants of the turns that inherit theirs from the previous turn, in file order
 	first     bits     // by row, whether it is the first of its session

@@ -15,6 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// burstSessions is the header of BurstGPT_3.csv.
+const burstSessions = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type"
+
 // write creates a file in a new directory and makes that directory the current one, so that errors show a short path.
 func write(t testing.TB, name, content string) string {
 	t.Helper()

@@ -32,7 +32,7 @@ func (w *wekaIDs) share(kind string, ids []uint64) {
 		if _, known := w.local[id]; known {
 			continue
 		}
-		w.local[id] = numberOf(w.prefix, wekaPlace{kind, i}, &w.fresh, 1)
+		w.local[id] = numberOf(w.prefix, wekaPlace{kind, i}, &w.fresh)
 	}
 }
 
@@ -43,7 +43,7 @@ func (w *wekaIDs) number(ids []uint64, global bool) []uint64 {
 		numbers = w.global
 	}
 	for i, id := range ids {
-		ids[i] = numberOf(numbers, id, &w.fresh, 1)
+		ids[i] = numberOf(numbers, id, &w.fresh)
 	}
 	return ids
 }

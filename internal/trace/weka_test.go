@@ -233,14 +233,12 @@ func TestWekaFaults(t *testing.T) {
 
 // Lists of elements without end, good or bad, are refused, and take little memory beside the text.
 func TestListsAreBounded(t *testing.T) {
-	call, agentic := wekaCallText("0", 5, "", ""), `{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`+"\n"
-	row := `{"request_id":"a","play_id":"p","session_id":"p","input_length":5,"output_length":1,"not_before_ms":0,"dependencies":[`
+	call := wekaCallText("0", 5, "", "")
 	repeat := func(element string, n int) string { return strings.Repeat(element+",", n-1) + element }
 	for name, c := range map[string]struct{ content, want string }{
 		"requests":          {wekaText("s", repeat(call, maxWekaCalls+1)), `t.jsonl:1: requests: want at most 65536, got more`},
 		"bad requests":      {wekaText("s", repeat("{}", 1<<20)), `t.jsonl:1: requests: want at most 65536, got more`},
 		"of sub-agents":     {wekaText("s", wekaAgentText("0", "", repeat(call, maxWekaCalls-2)), wekaAgentText("0", "", call)), `t.jsonl:1: requests[1].requests: want at most 0, got more`},
-		"dependencies":      {agentic + row + repeat("{}", 1<<20) + "]}", `t.jsonl:2: dependencies: want at most 1024, got more`},
 		"parents":           {sessionsStart + `{"row":0,"timestamp":0,"input_length":5,"output_length":1,"after":[` + repeat("{}", 1<<20) + "]}", `t.jsonl:2: after: want at most 1024, got more`},
 		"more that are bad": {wekaText("s", repeat("{}", 1000)), "t.jsonl: 1000 errors in all, the first 20 are shown"},
 	} {
@@ -266,6 +264,8 @@ func TestUnreadFormats(t *testing.T) {
 		`{"captureData":{"endpointInput":{}},"eventMetadata":{}}`:                "SageMaker's data capture (captureData)",
 		`{"provider":"a","session_id":"s","round_index":0,"trace_key":"k"}`:      "TraceLab (round_index)",
 		`{"session_id":"s","turns":[{"messages":[{"role":"user","forks":[]}]}]}`: "AIPerf's dag_jsonl (turns)",
+		`{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`:       "Dynamo's agentic Mooncake (schema)",
+		`{"request_id":"r0","play_id":"p","session_id":"p","input_length":20}`:   "Dynamo's agentic Mooncake (play_id)",
 	} {
 		_, err := openContent(t, content, Options{})
 		if want := "t.jsonl:1: format: want a format that replayd reads, got " + name + ", which it does not"; err == nil || err.Error() != want {

@@ -66,7 +66,7 @@ func (w *Writer) sessionsRest(r *Record, timed bool) error {
 		return err
 	}
 	if r.Gap != 0 {
-		w.units("gap", r.Gap, time.Millisecond)
+		w.millis("gap", r.Gap)
 	}
 	return w.mooncake(r, timed)
 }

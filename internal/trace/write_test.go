@@ -64,52 +64,6 @@ func TestWhatIsWritten(t *testing.T) {
 `,
 			[]string{"left out parts of 1 of 7 rows: mooncake has no place for it", "left out gap of 1 of 7 rows: mooncake has no place for it"},
 		},
-		{
-			Azure,
-			WriterOptions{},
-			`TIMESTAMP,ContextTokens,GeneratedTokens
-1970-01-01 00:00:00.0000000,655,52
-1970-01-01 00:00:01.5000000,20,3
-1970-01-01 00:00:05.0000000,9,1
-`,
-			[]string{
-				"left out hash_ids of 2 of 7 rows: azure has no place for it",
-				"left out session_id of 1 of 7 rows: azure has no place for it", "left out delay of 1 of 7 rows: azure has no place for it",
-				"left out 4 of 7 rows: azure's rows have an input and an output length",
-				"left out parts of 1 of 7 rows: azure has no place for it",
-				"left out gap of 1 of 7 rows: azure has no place for it", "left out extra of 1 of 7 rows: azure has no place for it",
-			},
-		},
-		{
-			BurstGPT,
-			WriterOptions{Sessions: true},
-			`Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type
-0,,,GPT-4,655,52,707,API log
-1.5,"a,""b"" c",,GPT-4,20,3,23,Conversation log
-5,,,GPT-4,9,1,10,API log
-`,
-			[]string{
-				"left out hash_ids of 2 of 7 rows: burstgpt has no place for it", "left out delay of 1 of 7 rows: burstgpt has no place for it",
-				"left out 4 of 7 rows: burstgpt's rows have an input and an output length",
-				"left out parts of 1 of 7 rows: burstgpt has no place for it",
-				"left out gap of 1 of 7 rows: burstgpt has no place for it", "left out extra of 1 of 7 rows: burstgpt has no place for it",
-			},
-		},
-		{
-			VLLM,
-			WriterOptions{BlockTokens: 16},
-			fmt.Sprintf(`{"timestamp":0,"input_length":655,"output_length":52,"hash_ids":[46,18446744073709551615,%s]}
-{"timestamp":1.5,"input_length":20,"output_length":3,"hash_ids":[1152921504606847015,1152921504606847016]}
-{"timestamp":5,"input_length":9,"output_length":1,"hash_ids":[5]}
-`, following(firstFresh, 39)),
-			[]string{
-				"made up hash_ids for 2 of 7 rows: they have none or too few, and vllm's prompts are as long as their ids reach",
-				"left out session_id of 1 of 7 rows: vllm has no place for it", "left out delay of 1 of 7 rows: vllm has no place for it",
-				"left out 4 of 7 rows: vllm's rows have an input and an output length",
-				"left out parts of 1 of 7 rows: vllm has no place for it",
-				"left out gap of 1 of 7 rows: vllm has no place for it", "left out extra of 1 of 7 rows: vllm has no place for it",
-			},
-		},
 	} {
 		t.Run(string(c.format), func(t *testing.T) {
 			got, warnings := written(t, c.format, c.options, shapes...)
@@ -123,39 +77,22 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// following returns n consecutive ids, comma-separated.
-func following(first uint64, n int) string {
-	ids := make([]string, n)
-	for i := range ids {
-		ids[i] = fmt.Sprint(first + uint64(i))
-	}
-	return strings.Join(ids, ",")
-}
-
 func TestUntimedRowsAreWrittenWithoutTimes(t *testing.T) {
 	got, _ := written(t, Mooncake, WriterOptions{Untimed: true}, Record{InputTokens: 5}, Record{Text: "x"})
 	if want := `{"input_length":5}` + "\n" + `{"text_input":"x"}` + "\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for _, format := range []Format{Azure, BurstGPT, VLLM} {
-		_, err := NewWriter(nil, format, WriterOptions{Untimed: true})
-		if want := fmt.Sprintf("format %s: want rows with timestamps, got a trace without", format); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
 }
 
 func TestWhatCannotBeWritten(t *testing.T) {
 	for _, c := range []struct {
-		format Format
-		row    Record
-		want   string
+		row  Record
+		want string
 	}{
-		{Mooncake, Record{Number: 7, Messages: []byte("[{")}, "row 7: messages: want JSON, got unexpected end of JSON input"},
-		{Mooncake, Record{Text: strings.Repeat("\"", MaxLineBytes/2)}, "row 0: want a line of at most 8388608 bytes, got 8388640"},
-		{BurstGPT, Record{InputTokens: 1, OutputTokens: 1, Session: "a\nb"}, `row 0: session_id: want no end of line for a CSV file, got "a\nb"`},
+		{Record{Number: 7, Messages: []byte("[{")}, "row 7: messages: want JSON, got unexpected end of JSON input"},
+		{Record{Text: strings.Repeat("\"", MaxLineBytes/2)}, "row 0: want a line of at most 8388608 bytes, got 8388640"},
 	} {
-		w, err := NewWriter(&bytes.Buffer{}, c.format, WriterOptions{Sessions: true})
+		w, err := NewWriter(&bytes.Buffer{}, Mooncake, WriterOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,19 +100,15 @@ func TestWhatCannotBeWritten(t *testing.T) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	w, err := NewWriter(&bytes.Buffer{}, Azure, WriterOptions{})
+	w, err := NewWriter(&bytes.Buffer{}, Mooncake, WriterOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(&Record{Text: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	want := "want at least one row, got none: 1 were given to write as azure"
-	if err := w.Close(); !errors.Is(err, ErrNoRows) || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	if err := w.Close(); !errors.Is(err, ErrNoRows) {
+		t.Errorf("got %v, want %v", err, ErrNoRows)
 	}
 	_, err = NewWriter(nil, Bailian, WriterOptions{})
-	want = `format to write: want mooncake, azure, burstgpt, vllm, sessions or agentic_mooncake, got "bailian"`
+	want := `format to write: want mooncake or sessions, got "bailian"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -241,42 +174,6 @@ func TestReadWhatWasWritten(t *testing.T) {
 		}
 		if again, _ := written(t, Mooncake, WriterOptions{}, read(t, f, 0)...); again != content {
 			t.Fatalf("seed %d: written again, it is\n%s, was\n%s", seed, again, content)
-		}
-	}
-}
-
-// The formats of lengths keep lengths and times (in CSV, times from the first row on). vLLM keeps ids too.
-func TestReadWhatWasWrittenAsLengths(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 3))
-	var want []Record
-	for _, r := range randomRows(rng, 300, 16) {
-		if r.InputTokens == 0 || r.OutputTokens == 0 {
-			continue
-		}
-		want = append(want, Record{
-			Number: len(want), Line: len(want) + 1, Offset: r.Offset, InputTokens: r.InputTokens,
-			OutputTokens: r.OutputTokens, Blocks: r.Blocks,
-		})
-	}
-	for i := range want {
-		for len(want[i].Blocks) < blocksOf(want[i].InputTokens, 16) {
-			want[i].Blocks = append(want[i].Blocks, uint64(i*100+len(want[i].Blocks)))
-		}
-	}
-	content, _ := written(t, VLLM, WriterOptions{BlockTokens: 16}, want...)
-	if diff := cmp.Diff(want, read(t, open(t, content, Options{Format: VLLM}), 0)); diff != "" {
-		t.Errorf("vllm: %s", diff)
-	}
-	first := want[0].Offset
-	for i := range want {
-		want[i].Blocks, want[i].Line = nil, i+2
-		want[i].Offset -= first
-	}
-	for _, format := range []Format{Azure, BurstGPT} {
-		content, _ := written(t, format, WriterOptions{}, want...)
-		f := open(t, content, Options{})
-		if diff := cmp.Diff(want, read(t, f, 0)); diff != "" || f.Stats.Format != format {
-			t.Errorf("%s, read as %s: %s", format, f.Stats.Format, diff)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestTextsOfOperatorsAreQuoted(t *testing.T) {
 		"check-config ODD", "check-config badODD.yaml", "check-config goodODD.yaml", "check-config goodODD.yaml --probe ODD",
 		"serve --config ODD", "serve --config badODD.yaml", "serve --config goodODD.yaml --web.listen-address ODD",
 		"trace validate ODD.jsonl", "trace validate badODD", "trace info ODD.jsonl", "trace info badODD", "trace analyze ODD.jsonl", "trace analyze ODD.jsonl --output-file anODD",
-		"trace convert ODD.jsonl --to mooncake -o cvODD", "trace convert badODD --to ODD", "trace slice ODD.jsonl --from 0s --to 1s -o slODD", "trace merge ODD.jsonl other.jsonl -o mgODD",
+		"trace convert ODD.jsonl --to mooncake -o cvODD", "trace convert badODD --to ODD", "trace slice ODD.jsonl --from 0s --to 1s -o slODD",
 		"trace synth ODD", "run ODD --url http://127.0.0.1:1", "run badODD --url http://127.0.0.1:1", "run ODD.jsonl --url http://127.0.0.1:1ODD", "run ODD.jsonl --concurrency ODD",
 		"run ODD.jsonl --url SERVER --streaming --model mODD --records recODD --artifact-dir artODD", "report artODD", "report recODD --output repODD.html", "report ODD",
 		"compare ODD --url SERVER --candidate ODD", "demo ODD", "sim --model mODD --web.listen-address ODD", "health ODD", "pause ODD", "resume ODD", "ODD", "--ODD", "help ODD", "version ODD",
