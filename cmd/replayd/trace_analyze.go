@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,7 +17,6 @@ import (
 type analyzeFlags struct {
 	file   traceFlags
 	output string
-	html   string
 	caches []int
 }
 
@@ -28,7 +25,7 @@ func newTraceAnalyze(w *world) *cobra.Command {
 	c := &cobra.Command{
 		Use: "analyze FILE", Short: "Print lengths, arrivals, prefixes and the hit ratio by cache size",
 		Example: "  replayd trace analyze conversation_trace.jsonl\n" +
-			"  replayd trace analyze trace.jsonl --html page.html",
+			"  replayd trace analyze trace.jsonl --output-file analysis.json",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			for _, n := range o.caches {
@@ -45,12 +42,11 @@ func newTraceAnalyze(w *world) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.write(w, a, time.Now())
+			return o.write(w, a)
 		},
 	}
 	o.file.add(c)
 	c.Flags().StringVar(&o.output, "output-file", "", "write JSON, with AIPerf's names, to this file; -: to stdout, without tables")
-	c.Flags().StringVar(&o.html, "html", "", "write a page with charts to this file")
 	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of the caches in blocks, such as 8192,16384; empty: a dozen")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "block-size" { // AIPerf's name
@@ -62,33 +58,23 @@ func newTraceAnalyze(w *world) *cobra.Command {
 }
 
 // write writes all requested outputs. If the JSON goes to stdout, the table is not printed.
-func (o *analyzeFlags) write(w *world, a analysis.Analysis, now time.Time) error {
+func (o *analyzeFlags) write(w *world, a analysis.Analysis) error {
 	if o.output == "-" {
-		return errors.Join(a.WriteJSON(w.data), o.page(a, now))
+		return a.WriteJSON(w.data)
 	}
 	shown := a
 	shown.Stats.Path = terminal.Name(a.Stats.Path)
 	if err := shown.WriteTable(w.out, w.columns); err != nil {
 		return err
 	}
-	if o.output != "" {
-		if err := save("--output-file", o.output, a.WriteJSON); err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", terminal.Name(o.output)); err != nil {
-			return err
-		}
-	}
-	return o.page(a, now)
-}
-
-func (o *analyzeFlags) page(a analysis.Analysis, now time.Time) error {
-	if o.html == "" {
+	if o.output == "" {
 		return nil
 	}
-	p := analysisPage(a)
-	p.Made = made(now)
-	return save("--html", o.html, p.Write)
+	if err := save("--output-file", o.output, a.WriteJSON); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", terminal.Name(o.output))
+	return err
 }
 
 // save writes a file whole and creates its folder if needed.

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSpread(t *testing.T) {
@@ -53,57 +51,6 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-func TestShape(t *testing.T) {
-	rng := rand.New(rand.NewPCG(53, 54))
-	for range 200 {
-		values := make([]int, 1+rng.IntN(3000))
-		most := 1 + rng.IntN(1<<rng.IntN(24))
-		least := rng.IntN(2)
-		var c Counts
-		for i := range values {
-			values[i] = least + rng.IntN(most)
-			c.Add(values[i])
-		}
-		s := c.Weighted().Shape()
-		if len(s.Edges) != len(s.Counts)+1 || len(s.Counts) > shapeBars || !slices.IsSorted(s.Edges) {
-			t.Fatalf("%d counts, edges %v", len(s.Counts), s.Edges)
-		}
-		counted := make([]int64, len(s.Counts))
-		for _, v := range values {
-			for i := range counted {
-				if s.Edges[i] <= float64(v) && float64(v) < s.Edges[i+1] {
-					counted[i]++
-				}
-			}
-		}
-		if diff := cmp.Diff(counted, s.Counts); diff != "" || totalCount(s.Counts) != int64(len(values)) {
-			t.Fatalf("of %d to %d: %s", least, most, diff)
-		}
-		if len(s.X) > 2*shapeSteps+2 || len(s.X) != len(s.Below) || s.Below[len(s.Below)-1] != 100 {
-			t.Fatalf("%d steps to %v", len(s.X), s.Below)
-		}
-		for i, x := range s.X {
-			n := 0
-			for _, v := range values {
-				if float64(v) <= x {
-					n++
-				}
-			}
-			if want := 100 * float64(n) / float64(len(values)); s.Below[i] != want {
-				t.Fatalf("at or below %v: got %v %%, want %v", x, s.Below[i], want)
-			}
-		}
-	}
-	if got := (&Counts{}).Weighted().Shape(); got.X != nil || got.Edges != nil {
-		t.Errorf("no values: got %+v", got)
-	}
-	var one Counts
-	one.Add(7)
-	if diff := cmp.Diff(Shape{Edges: []float64{6.5, 7.5}, Counts: []int64{1}, X: []float64{7}, Below: []float64{100}}, one.Weighted().Shape()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // exactSummary computes the summary from the sorted values.
 func exactSummary[T int | float64](values []T) Summary {
 	if len(values) == 0 {
@@ -129,11 +76,4 @@ func exactSummary[T int | float64](values []T) Summary {
 	}
 	s.StdDev = math.Sqrt(s.StdDev / float64(len(sorted)))
 	return s
-}
-
-func totalCount(counts []int64) (total int64) {
-	for _, n := range counts {
-		total += n
-	}
-	return total
 }

@@ -47,7 +47,7 @@ func TestWhatIsWrittenIsPrivate(t *testing.T) {
 		{"report", "a/artifacts", "--output", "c/report.html"},
 		{"report", "a/artifacts", "--json", "report.json"},
 		{"report", "a/artifacts", "sweep", "--output", "d"},
-		{"trace", "analyze", source + "/trace.jsonl", "--html", "e/f/trace.html"},
+		{"trace", "analyze", source + "/trace.jsonl", "--output-file", "e/f/trace.json"},
 		{"trace", "convert", source + "/trace.jsonl", "--to", "mooncake", "-o", "converted.jsonl"},
 		{"trace", "convert", source + "/trace.jsonl", "--to", "mooncake", "-o", "kept.jsonl"},
 		{"compare", source + "/trace.jsonl", "--baseline", url, "--candidate", url, "--for", "1s", "--min-time", "1s", "--html", "g/compare.html"},

@@ -25,21 +25,14 @@ type Analysis struct {
 	// Prefix.CacheHitRate.
 	Context, UniquePrompt, HitRate stats.Summary
 
-	Tree      Tree
-	LRU       LRU
-	Caches    []Cache // LRU at the requested sizes
-	CurveHits []int64 // tokens that a cache of all prefixes hits, in each bin of Stats.Curve
+	Tree   Tree
+	LRU    LRU
+	Caches []Cache // LRU at the requested sizes
 
-	Seconds, Minutes Dispersion
-	Gaps             stats.Summary // between rows, seconds; percentiles to 1/128 if more than 65,536 gaps differ
+	Gaps stats.Summary // between rows, seconds; percentiles to 1/128 if more than 65,536 gaps differ
 
 	Turns            stats.Summary // turns per session
 	TurnGaps, Delays stats.Summary // seconds: between due times of turns; delays of the rows that have one
-
-	Graph Graph
-	Reuse Reuse
-
-	InputShape, OutputShape, GapShape, TurnShape stats.Shape // GapShape has only X and Below
 }
 
 // A Named is a distribution of AIPerf's report.

@@ -16,7 +16,6 @@ type analyst struct {
 	intervals     []Interval
 	width         time.Duration
 	from          time.Duration // start of the first interval
-	curveHits     []int64
 
 	prefixes  prefix.Tree
 	recency   *recency
@@ -27,13 +26,10 @@ type analyst struct {
 
 	context, own stats.Counts
 
-	rows            int64
-	last            time.Duration
-	gaps            stats.DurationCounts
-	seconds, minute dispersion
-	sessions        sessions
-	graph           *graph // nil: no row names its parents
-	reuse           *reuse // nil: there are no sessions
+	rows     int64
+	last     time.Duration
+	gaps     stats.DurationCounts
+	sessions sessions
 }
 
 func newAnalyst(s *trace.Stats) *analyst {
@@ -41,14 +37,6 @@ func newAnalyst(s *trace.Stats) *analyst {
 		stats: s, width: interval, prefixes: prefix.New(s.BlockTokens), recency: newRecency(),
 		recurring: &recurring{more: map[rowPlace]bool{}}, fronts: map[float64]int64{},
 		sessions: sessions{open: map[string]session{}},
-		seconds:  dispersion{window: time.Second}, minute: dispersion{window: time.Minute},
-		curveHits: make([]int64, len(s.Curve.Requests)),
-	}
-	if s.Edges > 0 {
-		g.graph = &graph{deep: map[string]int32{}, agents: map[string]map[string]stay{}}
-	}
-	if s.Sessions > 0 {
-		g.reuse = &reuse{sessions: map[string]uint32{}, more: map[holder]struct{}{}}
 	}
 	if !s.HasTimestamps {
 		return g
@@ -79,12 +67,6 @@ func (g *analyst) add(r *trace.Record) {
 		g.recency.add(g.prefixes.Row)
 		g.recurring.add(g.prefixes.Row)
 		g.grow(g.prefixes.Row)
-		if g.reuse != nil {
-			g.reuse.add(r.Session, g.prefixes.Row, len(g.prefixes.Nodes))
-		}
-	}
-	if g.graph != nil {
-		g.graph.add(r)
 	}
 	g.sessions.add(r, g.stats.HasTimestamps)
 	if g.stats.HasTimestamps {
@@ -110,9 +92,6 @@ func (g *analyst) time(r *trace.Record, hits int64) {
 	w.InputTokens += int64(r.InputTokens)
 	w.OutputTokens += int64(r.OutputTokens)
 	w.CacheTokens += hits
-	g.curveHits[r.Offset/g.stats.Curve.Bin] += hits
-	g.seconds.add(r.Offset)
-	g.minute.add(r.Offset)
 	if g.rows > 0 {
 		g.gaps.Add(r.Offset - g.last)
 	}
@@ -129,21 +108,12 @@ func (g *analyst) addContext(r *trace.Record) {
 }
 
 func (g *analyst) analysis() Analysis {
-	gaps := g.gaps.Seconds()
 	a := Analysis{
-		Stats: *g.stats, Total: g.total.Summary(), Interval: g.width, Intervals: g.intervals, CurveHits: g.curveHits,
+		Stats: *g.stats, Total: g.total.Summary(), Interval: g.width, Intervals: g.intervals,
 		Context: g.context.Summary(), UniquePrompt: g.own.Summary(), HitRate: stats.Weigh(g.fronts).Summary(),
-		LRU: g.recency.lru(), Seconds: g.seconds.figures(), Minutes: g.minute.figures(), Gaps: gaps.Summary(),
-		InputShape: g.input.Weighted().Shape(), OutputShape: g.output.Weighted().Shape(),
+		LRU: g.recency.lru(), Gaps: g.gaps.Seconds().Summary(),
 	}
-	a.GapShape.X, a.GapShape.Below = gaps.Steps(a.Gaps.Count)
 	g.sessions.fill(&a)
-	if g.graph != nil {
-		a.Graph = g.graph.figures()
-	}
-	if g.reuse != nil {
-		a.Reuse = g.reuse.Reuse
-	}
 	for i, from := range sizes {
 		s := Size{From: from}
 		if i+1 < len(sizes) {

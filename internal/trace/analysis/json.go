@@ -92,21 +92,12 @@ func (a Analysis) document() number.Object {
 
 func (a Analysis) times() number.Object {
 	s := a.Stats
-	var windows []number.Object
-	for _, v := range []Dispersion{a.Seconds, a.Minutes} {
-		if v.Windows > 0 {
-			windows = append(windows, number.Object{
-				"window_seconds", v.Window.Seconds(), "whole_windows", v.Windows, "mean_requests", v.Mean,
-				"peak_requests", v.Peak, "index_of_dispersion", v.Index, "peak_to_mean", v.PeakToMean,
-			})
-		}
-	}
 	return number.Object{
 		"sorted", s.Sorted, "first_seconds", s.First.Seconds(), "last_seconds", s.Span.Seconds(),
 		"duration_seconds", (s.Span - s.First).Seconds(), "distinct", s.Instants, "most_at_one", s.Burst,
 		"tick_seconds", s.Tick.Seconds(),
 		"requests_per_second", s.Rate, "requests_per_minute", s.Rate * time.Minute.Seconds(),
-		"gap_seconds", length(a.Gaps), "gap_cv", s.GapCV, "dispersion", windows,
+		"gap_seconds", length(a.Gaps), "gap_cv", s.GapCV,
 	}
 }
 
@@ -124,27 +115,10 @@ func (a Analysis) prefixes() number.Object {
 }
 
 func (a Analysis) turns() number.Object {
-	input := a.Stats.Input.Sum
-	o := number.Object{
+	return number.Object{
 		"count", a.Stats.Sessions, "turns", count(a.Turns),
 		"turn_gap_seconds", length(a.TurnGaps), "turn_delay_seconds", length(a.Delays),
 	}
-	if u := a.Reuse; a.Stats.RowsWithIDs > 0 { // the hits of a cache of all prefixes by who had the blocks before
-		o.Add("reuse", number.Object{
-			"within_blocks", u.WithinBlocks, "within_tokens", u.WithinTokens,
-			"within_token_ratio", ratio(u.WithinTokens, input),
-			"across_blocks", u.AcrossBlocks, "across_tokens", u.AcrossTokens,
-			"across_token_ratio", ratio(u.AcrossTokens, input),
-		})
-	}
-	if g := a.Graph; g.Parents > 0 {
-		o.Add("graph", number.Object{
-			"parents", g.Parents, "joins", g.Joins, "forks", g.Forks,
-			"wait_seconds", length(g.Waits), "depth", length(g.Depth), "sub_agents", count(g.Agents),
-			"most_parallel_sub_agents", g.Parallel,
-		})
-	}
-	return o
 }
 
 // metric returns AIPerf's MetricStats; nil if there are no values.

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"slices"
-	"sort"
 
 	"replayd/internal/trace/prefix"
 )
@@ -31,16 +30,6 @@ func (l LRU) Hits(cacheBlocks int) (blocks, tokens int64) {
 		return 0, 0
 	}
 	return l.blocks[i], l.tokens[i]
-}
-
-// Enough returns the smallest cache size, in blocks, that hits the given part (0 to 1) of the tokens that a cache of
-// all prefixes hits. It returns 0 if nothing ever hits.
-func (l LRU) Enough(part float64) int {
-	if len(l.tokens) == 0 {
-		return 0
-	}
-	want := part * float64(l.tokens[len(l.tokens)-1])
-	return min(sort.Search(len(l.tokens), func(i int) bool { return float64(l.tokens[i]) >= want }), len(l.tokens)-1) + 1
 }
 
 // recency counts how many prefixes were used since the last use of each prefix.

@@ -129,9 +129,6 @@ func checkNaively(t *testing.T, f *trace.File) {
 		}
 		slices.SortFunc(want, func(a, b Interval) int { return cmp.Compare(a.From, b.From) })
 		check("intervals", filled, want)
-		check("hits over time", totalOf(a.CurveHits), hits)
-		check("seconds", a.Seconds, naiveDispersion(rows, time.Second))
-		check("minutes", a.Minutes, naiveDispersion(rows, time.Minute))
 	}
 	check("hits", f.Stats.Prefix.HitTokens, hits)
 	if len(nodes) > 0 {
@@ -151,24 +148,6 @@ func checkNaively(t *testing.T, f *trace.File) {
 		_, all := a.LRU.Hits(math.MaxInt)
 		check("endless cache", all, hits)
 	}
-}
-
-func naiveDispersion(rows []trace.Record, window time.Duration) Dispersion {
-	first, length := rows[0].Offset, rows[len(rows)-1].Offset-rows[0].Offset
-	d := Dispersion{Window: window, Windows: int64(length / window)}
-	counts := make([]float64, d.Windows)
-	for _, r := range rows {
-		if i := int64((r.Offset - first) / window); i < d.Windows {
-			counts[i]++
-		}
-	}
-	if len(counts) == 0 {
-		return d
-	}
-	s := summarize(counts)
-	d.Mean, d.Peak = s.Mean, int64(s.Max)
-	d.Index, d.PeakToMean = s.StdDev*s.StdDev/s.Mean, s.Max/s.Mean
-	return d
 }
 
 // randomTrace has ids at several positions, cut blocks, rows without ids and rows without lengths.

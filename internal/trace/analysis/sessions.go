@@ -26,7 +26,7 @@ func (s *sessions) add(r *trace.Record, timed bool) {
 	before := s.open[r.Session]
 	switch {
 	case before.turns == 0:
-	case len(r.After) > 0: // its waits are figures of the graph
+	case len(r.After) > 0: // it waits for its parents
 	case r.Delay > 0:
 		s.delays.Add(r.Delay)
 	case timed:
@@ -43,6 +43,6 @@ func (s *sessions) settle() {
 }
 
 func (s *sessions) fill(a *Analysis) {
-	a.Turns, a.TurnShape = s.turns.Summary(), s.turns.Weighted().Shape()
+	a.Turns = s.turns.Summary()
 	a.TurnGaps, a.Delays = s.gaps.Seconds().Summary(), s.delays.Seconds().Summary()
 }

@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"replayd/internal/number"
 	"replayd/internal/stats"
@@ -171,12 +170,6 @@ func (a Analysis) writeBursts(t tables) {
 		rows = append(rows, []string{"Gaps", fmt.Sprintf("coefficient of variation %.4f (Poisson: 1); mean %s, p50 %s, p90 %s, p99 %s, max %s", s.GapCV,
 			seconds(a.Gaps.Mean), seconds(a.Gaps.P50), seconds(a.Gaps.P90), seconds(a.Gaps.P99), seconds(a.Gaps.Max))})
 	}
-	for _, d := range []Dispersion{a.Seconds, a.Minutes} {
-		if d.Windows > 0 {
-			rows = append(rows, []string{"By the " + map[time.Duration]string{time.Second: "second", time.Minute: "minute"}[d.Window], fmt.Sprintf(
-				"index of dispersion %.3f (Poisson: 1); peak %s, %.2f times the mean of %.3f", d.Index, number.Count(int(d.Peak), "request"), d.PeakToMean, d.Mean)})
-		}
-	}
 	t.left(rows...)
 }
 
@@ -198,24 +191,5 @@ func (a Analysis) writeSessions(t tables) {
 				seconds(m.of.P90), seconds(m.of.Max), number.Whole(m.of.Count))})
 		}
 	}
-	rows = append(rows, a.Graph.rows()...)
-	if u := a.Reuse; a.Stats.RowsWithIDs > 0 {
-		rows = append(rows, []string{"Ideal hits", fmt.Sprintf("%.6f of the input tokens from the same session, %.6f from others",
-			ratio(u.WithinTokens, a.Stats.Input.Sum), ratio(u.AcrossTokens, a.Stats.Input.Sum))})
-	}
 	t.left(rows...)
-}
-
-func (g Graph) rows() [][]string {
-	if g.Parents == 0 {
-		return nil
-	}
-	return [][]string{
-		{"Sub-agents", fmt.Sprintf("%s, at most %s in a session, %s of them at once", number.Whole(g.Agents.Sum), number.Whole(g.Agents.Max), number.Whole(g.Parallel))},
-		{"Depth", fmt.Sprintf("mean %.2f, p50 %s, p90 %s, max %s rows in a chain", g.Depth.Mean, number.Grouped(g.Depth.P50, 1),
-			number.Grouped(g.Depth.P90, 1), number.Whole(g.Depth.Max))},
-		{"Parents", fmt.Sprintf("%s; rows with more than one: %s; rows that are the parent of more than one: %s", number.Whole(g.Parents),
-			number.Whole(g.Joins), number.Whole(g.Forks))},
-		{"Waits", fmt.Sprintf("mean %s, p50 %s, p90 %s, max %s", seconds(g.Waits.Mean), seconds(g.Waits.P50), seconds(g.Waits.P90), seconds(g.Waits.Max))},
-	}
 }
