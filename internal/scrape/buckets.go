@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/histogram"
-
 	"replayd/internal/secret"
 )
 
@@ -16,11 +14,9 @@ import (
 type parts struct {
 	rank       secret.Text
 	cumulative map[float64]*bound // by le
-	series     int                // number of classic histograms added up
+	series     int                // number of histograms added up
 	sum, count float64
 	counted    bool
-	native     *histogram.FloatHistogram
-	natives    int // number of native histograms added up
 	broken     bool
 }
 
@@ -48,8 +44,6 @@ func (r Row) histograms(p *Page) []Figure {
 	for _, name := range r.names() {
 		for _, s := range r.samples(p, name) {
 			switch {
-			case s.Native != nil:
-				of(s).merge(s.Native)
 			case strings.HasSuffix(name, "_count"):
 				of(s).add(s.Value)
 			case strings.HasSuffix(name, "_sum"):
@@ -90,27 +84,9 @@ func (h *parts) bucket(s Sample) {
 	b.series++
 }
 
-func (h *parts) merge(n *histogram.FloatHistogram) {
-	h.natives++
-	if h.native == nil {
-		h.native = n.Copy()
-		return
-	}
-	if _, _, _, err := h.native.Add(n); err != nil { // custom buckets beside exponential ones
-		h.broken = true
-	}
-}
-
 // buckets returns the collected histogram with ascending bounds, or nil if the samples form no valid histogram.
 func (h *parts) buckets(scale float64) *Buckets {
 	b := &Buckets{Sum: h.sum * scale}
-	// Native bounds cannot be scaled.
-	if n := h.native; n != nil && scale == 1 && (!h.counted || h.natives == h.series) && isWhole(n) {
-		if !h.counted {
-			h.count, b.Sum, h.counted = n.Count, n.Sum, true
-		}
-		b.Native = n
-	}
 	bounds := make([]*bound, 0, len(h.cumulative))
 	for _, c := range h.cumulative {
 		if c.series == h.series { // skip bounds that some of the histograms lack
@@ -122,13 +98,10 @@ func (h *parts) buckets(scale float64) *Buckets {
 		h.count = bounds[n-1].count // the engine may count more observations while it writes the page
 		bounds = bounds[:n-1]
 	}
-	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(b.Sum) || len(bounds) == 0 && b.Native == nil {
+	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(b.Sum) || len(bounds) == 0 {
 		return nil
 	}
 	b.Count = uint64(h.count)
-	if b.Native != nil && b.Native.Count != h.count { // Prometheus rejects a histogram with two different counts
-		b.Native = nil
-	}
 	before := 0.0
 	for _, c := range bounds {
 		if !isCount(c.count) || c.count < before || c.count > h.count {
@@ -139,16 +112,6 @@ func (h *parts) buckets(scale float64) *Buckets {
 		b.Cumulative = append(b.Cumulative, uint64(c.count))
 	}
 	return b
-}
-
-// isWhole reports whether a native histogram holds integer counts and is consistent.
-func isWhole(n *histogram.FloatHistogram) bool {
-	for _, counts := range [][]float64{n.PositiveBuckets, n.NegativeBuckets, {n.ZeroCount, n.Count}} {
-		if slices.ContainsFunc(counts, func(c float64) bool { return !isCount(c) }) {
-			return false
-		}
-	}
-	return !histogram.IsCustomBucketsSchema(n.Schema) && n.Validate() == nil
 }
 
 // isCount reports whether f is a non-negative integer that a float64 represents exactly.

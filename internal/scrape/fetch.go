@@ -21,11 +21,10 @@ import (
 	"replayd/internal/secret"
 )
 
-// accept prefers protobuf, the only format with native histograms. It does not name OpenMetrics: Python's client serves
+// accept asks for text. It does not name OpenMetrics: Python's client serves
 // OpenMetrics to any client that names it, whatever the q values, and since 0.22 it then writes sglang_x where the
 // plain text has sglang:x (prometheus_client/exposition.py; seen with SGLang 0.5.23).
-const accept = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6," +
-	"text/plain;version=0.0.4;q=0.4,*/*;q=0.3"
+const accept = "text/plain;version=0.0.4,*/*;q=0.3"
 
 // FetchOptions configures a Fetcher.
 type FetchOptions struct {
@@ -169,7 +168,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 	if err != nil {
 		return nil, err
 	}
-	if f := formatOf(resp.Header.Get("Content-Type")); (f == formatText || f == formatOpenMetrics) && hasProvenEnd(resp) && !beginsLikeNoPage(body) && len(body) > 0 {
+	if len(body) > 0 && hasProvenEnd(resp) && !beginsLikeNoPage(body) {
 		body = append(body, '\n') // Prometheus takes a last line without a line end, too
 	}
 	p, err := Parse(body, resp.Header.Get("Content-Type"), wanted)

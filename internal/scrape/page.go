@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"replayd/internal/secret"
@@ -15,15 +14,12 @@ import (
 
 // Bounds of a page. A page comes from another process and must not exhaust the memory or CPU of this one.
 const (
-	maxBodyBytes     = 16 << 20 // a page after decompression; vLLM's has about 100 KB, kube-state-metrics of a large cluster 10 MB
-	maxSamples       = 200_000  // samples on a page, wanted or not
-	maxKept          = 50_000   // wanted samples: 100 engines with 20 histograms of 25 buckets
-	maxLabels        = 64       // labels of a sample
-	maxValueBytes    = 1 << 10  // a label name or value
-	maxLineBytes     = 64 << 10 // a line of text, or a protobuf metric with all buckets of its histogram
-	maxNativeBuckets = 1_024    // buckets of a native histogram; users of client_golang configure at most 160
-	// A protobuf histogram has its labels once for all buckets: 16 MiB could expand to gigabytes of labels.
-	maxLabelBytes = 64 << 20
+	maxBodyBytes  = 16 << 20 // a page after decompression; vLLM's has about 100 KB, kube-state-metrics of a large cluster 10 MB
+	maxSamples    = 200_000  // samples on a page, wanted or not
+	maxKept       = 50_000   // wanted samples: 100 engines with 20 histograms of 25 buckets
+	maxLabels     = 64       // labels of a sample
+	maxValueBytes = 1 << 10  // a label name or value
+	maxLineBytes  = 64 << 10 // a line
 )
 
 // processStart is the family that fills Page.Start.
@@ -72,11 +68,10 @@ func (p *Page) Text(value string) secret.Text {
 	return text
 }
 
-// A Sample is one line of a page, or one native histogram.
+// A Sample is one line of a page.
 type Sample struct {
 	Labels labels.Labels // without __name__
 	Value  float64
-	Native *histogram.FloatHistogram // nil: not native. Samples has it under its family's name
 }
 
 // clip truncates text from outside to n bytes.

@@ -1,13 +1,18 @@
 package scrape
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"google.golang.org/protobuf/proto"
 )
@@ -102,4 +107,54 @@ func spelled(f float64) string {
 		s += ".0"
 	}
 	return s
+}
+
+// encoded encodes families in the given format.
+func encoded(t testing.TB, format expfmt.Format, families ...*dto.MetricFamily) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := expfmt.NewEncoder(&b, format)
+	for _, f := range families {
+		if err := e.Encode(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c, ok := e.(expfmt.Closer); ok {
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Bytes()
+}
+
+// TestParseAgainstExpfmt parses random pages in both formats and compares the samples with those that
+// prometheus/common parses from the text. Its parser returns whole families, so they are flattened first.
+func TestParseAgainstExpfmt(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		families := randomFamilies(random)
+		text := encoded(t, text004, families...)
+		parser := expfmt.NewTextParser(model.LegacyValidation)
+		read, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := flattened(read)
+		for _, contentType := range []string{text004, openMetrics} {
+			body := text
+			if contentType != text004 {
+				body = encoded(t, expfmt.Format(contentType), families...)
+			}
+			p, err := Parse(body, contentType, anyName)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, body)
+			}
+			if diff := cmp.Diff(want, written(p)); diff != "" {
+				t.Fatalf("%s: - expfmt, + Parse:\n%s\n%s", contentType, diff, body)
+			}
+			if p.Total != len(want) {
+				t.Fatalf("%s: want %d samples, got %d", contentType, len(want), p.Total)
+			}
+		}
+	}
 }

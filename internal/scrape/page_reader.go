@@ -6,18 +6,16 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
 // A reader fills a page and enforces the bounds.
 type reader struct {
-	page       *Page
-	wanted     func(name string) bool
-	kept       int
-	labelBytes uint64              // bytes of labels and native buckets of all parsed samples
-	seen       map[uint64]struct{} // hashes of the labels, names included, of all kept samples
+	page   *Page
+	wanted func(name string) bool
+	kept   int
+	seen   map[uint64]struct{} // hashes of the labels, names included, of all kept samples
 
 	lastName string // the last argument of wants: samples of one name are adjacent
 	lastWant bool
@@ -47,32 +45,25 @@ func (r *reader) count() error {
 }
 
 // add keeps one sample if it is wanted. lset includes the name.
-func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatHistogram) error {
-	size := lset.ByteSize()
-	if native != nil {
-		size += 8 * uint64(len(native.PositiveBuckets)+len(native.NegativeBuckets))
-	}
-	if r.labelBytes += size; r.labelBytes > maxLabelBytes {
-		return errorOf(ReasonTooLarge, "want a page with at most %d bytes of labels, got more", maxLabelBytes)
-	}
+func (r *reader) add(lset labels.Labels, value float64) error {
 	name := lset.Get(model.MetricNameLabel)
 	if !r.wants([]byte(name)) {
 		return nil
 	}
-	if hostile(lset) || native != nil && native.Validate() != nil {
-		r.drops(name, 1)
+	if hostile(lset) {
+		r.drops(name)
 		return nil
 	}
 	if name == processStart {
 		// Of several processes the latest start counts: that process was restarted.
-		if start := startTime(value); native == nil && start.After(r.page.Start) {
+		if start := startTime(value); start.After(r.page.Start) {
 			r.page.Start = start
 		}
 		if !r.wanted(name) {
 			return nil
 		}
 	}
-	if r.repeats(name, lset, native != nil) {
+	if r.repeats(name, lset) {
 		r.page.Twice++
 		return nil
 	}
@@ -83,18 +74,14 @@ func (r *reader) add(lset labels.Labels, value float64, native *histogram.FloatH
 	if !ok {
 		name = strings.Clone(name) // else the key keeps the labels of its first sample alive
 	}
-	r.page.Samples[name] = append(list, Sample{Labels: lset.DropReserved(isName), Value: value, Native: native})
+	r.page.Samples[name] = append(list, Sample{Labels: lset.DropReserved(isName), Value: value})
 	return nil
 }
 
 // repeats reports whether an earlier sample has the same name and labels. The first sample counts, as in Prometheus,
-// which rejects a second one with the same timestamp (scrape/scrape.go, ErrDuplicateSampleForTimestamp). A histogram
-// may be both native and classic.
-func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
+// which rejects a second one with the same timestamp (scrape/scrape.go, ErrDuplicateSampleForTimestamp).
+func (r *reader) repeats(name string, lset labels.Labels) bool {
 	hash := lset.Hash()
-	if native {
-		hash = ^hash
-	}
 	if _, ok := r.seen[hash]; !ok {
 		if r.seen == nil {
 			r.seen = map[uint64]struct{}{}
@@ -104,7 +91,7 @@ func (r *reader) repeats(name string, lset labels.Labels, native bool) bool {
 	}
 	rest := lset.DropReserved(isName)
 	for _, s := range r.page.Samples[name] { // different labels can have the same hash
-		if (s.Native != nil) == native && labels.Equal(s.Labels, rest) {
+		if labels.Equal(s.Labels, rest) {
 			return true
 		}
 	}
@@ -130,10 +117,10 @@ func hostile(lset labels.Labels) bool {
 	return long || twice || n > maxLabels+1 // the name is a label too
 }
 
-// drops counts samples that are over the bounds, or no valid histograms.
-func (r *reader) drops(name string, n int) {
-	if r.page.Bad += n; r.page.first == nil {
-		r.page.first = errorOf(ReasonParse, "a sample of %q is over the bounds, or no valid histogram", clip(name, 80))
+// drops counts a sample that is over the bounds.
+func (r *reader) drops(name string) {
+	if r.page.Bad++; r.page.first == nil {
+		r.page.first = errorOf(ReasonParse, "a sample of %q is over the bounds", clip(name, 80))
 	}
 	r.damage(familyOf(name))
 }

@@ -137,7 +137,7 @@ func (r *reader) entries(lines []badLine, text []byte, openMetrics bool) (n int,
 		if lines[n].why != "" && openMetrics { // its comments are errors
 			return n, errors.New(lines[n].why)
 		}
-		entry, _, err := nextEntry(p)
+		entry, err := nextEntry(p)
 		if err != nil {
 			if openMetrics && errors.Is(err, io.EOF) && string(lines[n].text) == "# EOF" {
 				r.ended = n == len(lines)-1
@@ -167,6 +167,16 @@ func (r *reader) entries(lines []badLine, text []byte, openMetrics bool) (n int,
 	return n, nil
 }
 
+// nextEntry returns the parser's next entry. It turns a panic of the parser into an error.
+func nextEntry(p textparse.Parser) (entry textparse.Entry, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("the parser cannot read it: %v", broken)
+		}
+	}()
+	return p.Next()
+}
+
 // series counts the parser's current sample, and keeps it if it is wanted.
 func (r *reader) series(p textparse.Parser) error {
 	if err := r.count(); err != nil {
@@ -182,7 +192,7 @@ func (r *reader) series(p textparse.Parser) error {
 	if !wanted {
 		return nil
 	}
-	return r.add(labelsOf(p), value, nil)
+	return r.add(labelsOf(p), value)
 }
 
 // A doubted line cannot be read, and the name on it need not be whole. It may belong to the family before it or behind it.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/model/textparse"
 )
 
 // TestParseTextHostile parses samples over the bounds among others: only their families are dropped, and line numbers stay
@@ -113,4 +114,10 @@ func TestParseHoldsNoBody(t *testing.T) {
 		t.Errorf("%d small pages hold %d bytes", len(pages), after-before)
 	}
 	runtime.KeepAlive(pages)
+}
+
+func TestParserPanics(t *testing.T) {
+	if _, err := nextEntry(struct{ textparse.Parser }{}); err == nil || !strings.Contains(err.Error(), "nil pointer") {
+		t.Errorf("want the panic as an error, got %v", err)
+	}
 }

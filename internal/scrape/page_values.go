@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prometheus/prometheus/model/histogram"
-
 	"replayd/internal/secret"
 )
 
@@ -37,9 +35,8 @@ type Figure struct {
 type Buckets struct {
 	Count      uint64
 	Sum        float64
-	Upper      []float64 // ascending, without +Inf; empty: native buckets only
+	Upper      []float64 // ascending, without +Inf
 	Cumulative []uint64  // one count for each bound in Upper
-	Native     *histogram.FloatHistogram
 }
 
 // samples returns the samples of name that match r.Select and r.Prefer.

@@ -64,9 +64,6 @@ func text(r *Reading) string {
 			for i, upper := range f.Buckets.Upper {
 				fmt.Fprintf(&b, " %v:%d", upper, f.Buckets.Cumulative[i])
 			}
-			if f.Buckets.Native != nil {
-				fmt.Fprintf(&b, " native %v", f.Buckets.Native)
-			}
 			b.WriteByte('\n')
 		}
 	}

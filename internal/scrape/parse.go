@@ -8,12 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Parse parses a page in Prometheus' text format 0.0.4, OpenMetrics 1.0.0 or delimited protobuf, depending on
-// contentType; a blank or unknown type is parsed as text. It keeps the samples whose name is wanted; for a native
-// histogram this is the family's name. A histogram that is classic and native is kept as both. Samples named _created
-// are never kept.
+// Parse parses a page in Prometheus' text format 0.0.4 or OpenMetrics 1.0.0, depending on contentType; a blank or unknown
+// type is parsed as 0.0.4. It keeps the samples whose name is wanted. Samples named _created are never kept.
 //
-// A line, or a protobuf family, that cannot be read is counted, and the rest of the page is read. The page has nothing of
+// A line that cannot be read is counted, and the rest of the page is read. The page has nothing of
 // its family, since part of a histogram or of a sum would be wrong, nor of the families beside a line without a known
 // name. A page without samples is no error.
 //
@@ -24,21 +22,17 @@ func Parse(body []byte, contentType string, wanted func(name string) bool) (*Pag
 		return nil, errorOf(ReasonTooLarge, "want a page of at most %d bytes, got %d", maxBodyBytes, len(body))
 	}
 	r := &reader{page: &Page{Samples: map[string][]Sample{}}, wanted: wanted}
-	var err error
-	switch f := formatOf(contentType); {
-	case f == formatNone, f != formatProtobuf && beginsLikeNoPage(body):
-		return nil, errorOf(ReasonContentType, "want a metrics page, got content type %q and %s",
+	format := formatOf(contentType)
+	if format == formatNone || beginsLikeNoPage(body) {
+		return nil, errorOf(ReasonContentType, "want a metrics page as text, got content type %q and %s",
 			clip(contentType, 80), beginning(body))
-	case f == formatProtobuf:
-		err = r.protobuf(body)
-	default:
-		err = r.text(body, f == formatOpenMetrics)
 	}
+	err := r.text(body, format == formatOpenMetrics)
 	r.dropDamaged()
 	if e, ok := errors.AsType[*Error](err); ok && e.Reason != ReasonParse {
 		return nil, err
 	}
-	if err != nil && r.page.Total == r.page.Bad && isText(body) == (formatOf(contentType) == formatProtobuf) {
+	if err != nil && r.page.Total == r.page.Bad && !isText(body) {
 		return nil, errorOf(ReasonContentType, "want what content type %q says, got %s",
 			clip(contentType, 80), beginning(body))
 	}
@@ -50,8 +44,7 @@ type pageFormat int
 const (
 	formatText pageFormat = iota
 	formatOpenMetrics
-	formatProtobuf
-	formatNone // not a metrics page
+	formatNone // not a metrics page as text
 )
 
 // formatOf uses the media type only. A malformed parameter, for instance a repeated charset, does not reject the page.
@@ -60,9 +53,7 @@ func formatOf(contentType string) pageFormat {
 	switch media = strings.ToLower(strings.TrimSpace(media)); {
 	case media == "application/openmetrics-text":
 		return formatOpenMetrics
-	case media == "application/vnd.google.protobuf":
-		return formatProtobuf
-	case strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"),
+	case strings.HasSuffix(media, "protobuf"), strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"),
 		media == "text/event-stream":
 		return formatNone
 	}
@@ -76,7 +67,7 @@ func beginsLikeNoPage(body []byte) bool {
 	return len(body) > 0 && strings.IndexByte("{[<", body[0]) >= 0
 }
 
-// isText reports whether body begins like text. Every metric in protobuf contains control characters.
+// isText reports whether body begins like text.
 func isText(body []byte) bool {
 	for i, r := range string(body[:min(len(body), 256)]) {
 		if r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == utf8.RuneError && i < 253 { // the cut may split the last rune

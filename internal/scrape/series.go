@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/prometheus/model/histogram"
 )
 
 // A Kind is the type of a metric.
@@ -36,13 +35,13 @@ func NewFamily(name, help string, kind Kind, labels []string) *Family {
 func (f *Family) Desc() *prometheus.Desc { return f.desc }
 
 // A Series is one series of an engine or of a GPU: /metrics shows it, and others read it in memory. Nothing changes it.
-// No metric type of client_golang accepts given buckets of both kinds, or labels that series share.
+// No metric type of client_golang accepts labels that series share.
 type Series struct {
 	*Family
 	Labels    []*dto.LabelPair // sorted by name
 	Part      bool             // of a MIG instance, and so within a figure of its GPU
 	Value     float64          // of a gauge or a counter
-	Histogram *dto.Histogram   // with the engine's own buckets: classic, native or both; else nil
+	Histogram *dto.Histogram   // with the engine's own buckets; else nil
 }
 
 // Write implements prometheus.Metric.
@@ -79,32 +78,5 @@ func (b *Buckets) proto() *dto.Histogram {
 	for i, upper := range b.Upper {
 		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(upper), CumulativeCount: new(b.Cumulative[i])})
 	}
-	if n := b.Native; n != nil {
-		h.Schema, h.ZeroThreshold, h.ZeroCount = new(n.Schema), new(n.ZeroThreshold), new(uint64(n.ZeroCount))
-		h.PositiveSpan, h.PositiveDelta = spans(n.PositiveSpans), deltas(n.PositiveBuckets)
-		h.NegativeSpan, h.NegativeDelta = spans(n.NegativeSpans), deltas(n.NegativeBuckets)
-		if len(h.PositiveSpan)+len(h.NegativeSpan) == 0 && n.ZeroThreshold == 0 && n.ZeroCount == 0 {
-			h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}} // else parsed as classic
-		}
-	}
 	return h
-}
-
-func spans(list []histogram.Span) []*dto.BucketSpan {
-	out := make([]*dto.BucketSpan, len(list))
-	for i, s := range list {
-		out[i] = &dto.BucketSpan{Offset: new(s.Offset), Length: new(s.Length)}
-	}
-	return out
-}
-
-// deltas converts counts to the protobuf format: each count as the difference from the previous one.
-func deltas(counts []float64) []int64 {
-	out := make([]int64, len(counts))
-	before := int64(0)
-	for i, c := range counts {
-		out[i] = int64(c) - before
-		before = int64(c)
-	}
-	return out
 }

@@ -141,7 +141,7 @@ var decoders = map[string][]string{
 	"gzip": {"NewReader"}, "zlib": {"NewReader"}, "flate": {"NewReader"}, "bzip2": {"NewReader"}, "zstd": {"NewReader"}, "csv": {"NewReader"},
 	"base64": {"NewDecoder"}, "gob": {"NewDecoder"}, "bufio": {"NewScanner", "NewReader", "NewReaderSize"},
 	"io": {"ReadAll"}, "os": {"ReadFile"}, "file": {"Read"},
-	"textparse": {"New", "NewPromParser", "NewOpenMetricsParser", "NewProtobufParser"}, "proto": {"Unmarshal"},
+	"textparse": {"New", "NewPromParser", "NewOpenMetricsParser"},
 }
 
 // Each file that decodes outside bytes is in the table of decoders, with the row of the limits that bounds what it reads.
