@@ -14,7 +14,6 @@ func Sim(o *sim.Options, listen, log *string) Table {
 			{"model", "Model", &o.Model, "name of the model"},
 			{"lora", "Adapters", &o.Adapters, "LoRA adapters in /v1/models"},
 			{"slots", "Slots", &o.Slots, "requests in prefill and decode at once"},
-			{"max-queue", "MaxQueue", &o.MaxQueue, "most waiting requests; more get status 503"},
 			{"max-model-len", "MaxModelLen", &o.MaxModelLen, "most tokens of a prompt and its output"},
 			{"template-tokens", "TemplateTokens", &o.TemplateTokens, "tokens of the chat template"},
 			{"cache-tokens", "CacheTokens", &o.CacheTokens, "tokens in the KV cache; 0: no prefix cache"},

@@ -76,24 +76,22 @@ func badRequest(format string, args ...any) *refusal {
 }
 
 // parse parses a body. The error is a *refusal. It keeps nothing of raw.
-func parse(raw []byte, a *api, o Options, seed maphash.Seed, liftFrom int) (request, error) {
-	skeleton, parts := lift(raw, liftFrom)
+func parse(raw []byte, a *api, o Options, seed maphash.Seed) (request, error) {
 	var b body
-	if err := json.Unmarshal(skeleton, &b); err != nil {
+	if err := json.Unmarshal(raw, &b); err != nil {
 		return request{}, badRequest("the body is not the JSON object that this API takes: %v", err)
 	}
 	p := newPrompt(seed, o.BlockTokens)
-	r := source{parts: parts, prompt: p}
-	if model := r.value(b.Model); model != "" && model != o.Model && !slices.Contains(o.Adapters, model) {
+	if b.Model != "" && b.Model != o.Model && !slices.Contains(o.Adapters, b.Model) {
 		return request{}, &refusal{status: 404, kind: "NotFoundError", text: fmt.Sprintf("model: want %q, got another", o.Model)}
 	}
-	p.salt(r.value(b.CacheSalt))
+	p.salt(b.CacheSalt)
 	var err error
 	if a == chat {
 		p.template(o.TemplateTokens)
-		err = r.messages(b.Messages)
+		err = p.messages(b.Messages)
 	} else {
-		err = r.completion(b.Prompt)
+		err = p.completion(b.Prompt)
 	}
 	if err != nil {
 		return request{messages: len(b.Messages)}, badRequest("%v", err)

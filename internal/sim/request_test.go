@@ -1,12 +1,10 @@
 package sim
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"hash/maphash"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -95,7 +93,7 @@ var bodySeeds = []string{
 	`{"messages":[{"content":"` + strings.Repeat("one two ", 40) + `"},{"content":"` + strings.Repeat(`three\n`, 40) + `"}]}`,
 }
 
-// The fast path refuses and counts the same as encoding/json. Keys do not depend on lifting.
+// What is accepted has the tokens that encoding/json finds.
 func FuzzParse(f *testing.F) {
 	for _, s := range bodySeeds {
 		f.Add([]byte(s), true)
@@ -108,31 +106,16 @@ func FuzzParse(f *testing.F) {
 		if isChat {
 			a = chat
 		}
-		plain, plainErr := parse(raw, a, o, testSeed, math.MaxInt)
-		for _, from := range []int{50, liftBytes} {
-			got, err := parse(raw, a, o, testSeed, from)
-			if (err == nil) != (plainErr == nil) {
-				t.Fatalf("lifted from %d: %v; not lifted: %v", from, err, plainErr)
-			}
-			if err != nil {
-				if bad := new(refusal); !errors.As(err, &bad) {
-					t.Fatalf("%v is no refusal", err)
-				}
-				continue
-			}
-			if got.tokens != plain.tokens || len(got.keys) != got.tokens/o.BlockTokens {
-				t.Fatalf("lifted from %d: %d tokens, %d keys; not lifted: %d", from, got.tokens, len(got.keys), plain.tokens)
-			}
-			if bytes.ContainsAny(raw, `\`) || !bytes.Equal(raw, bytes.ToValidUTF8(raw, nil)) {
-				continue // encoding/json replaces bad UTF-8, so the text is another
-			}
-			if !slices.Equal(got.keys, plain.keys) {
-				t.Fatalf("lifted from %d: other keys", from)
-			}
+		got, err := parse(raw, a, o, testSeed)
+		if bad := new(refusal); err != nil && !errors.As(err, &bad) {
+			t.Fatalf("%v is no refusal", err)
+		}
+		if err == nil && len(got.keys) != got.tokens/o.BlockTokens {
+			t.Fatalf("%d tokens, %d keys", got.tokens, len(got.keys))
 		}
 		want, ok := reference(raw, a, o.TemplateTokens)
-		if plainErr == nil && (!ok || plain.tokens != want) {
-			t.Fatalf("%d tokens, want %d, %v", plain.tokens, want, ok)
+		if err == nil && (!ok || got.tokens != want) {
+			t.Fatalf("%d tokens, want %d, %v", got.tokens, want, ok)
 		}
 	})
 }
@@ -170,7 +153,7 @@ func TestParseCounts(t *testing.T) {
 		{completions, bodySeeds[23], 0},
 		{chat, bodySeeds[25], 9 + 80 + 40},
 	} {
-		got, err := parse([]byte(c.body), c.api, Defaults(), testSeed, liftBytes)
+		got, err := parse([]byte(c.body), c.api, Defaults(), testSeed)
 		if (err == nil) != (c.want > 0) || err == nil && got.tokens != c.want {
 			t.Errorf("%.80s: %d tokens, %v, want %d", c.body, got.tokens, err, c.want)
 		}
@@ -208,48 +191,5 @@ func TestKeys(t *testing.T) {
 		if same != c.same {
 			t.Errorf("%s: %d keys in common, want %d", c.name, same, c.same)
 		}
-	}
-}
-
-// A lifted value is still the value.
-func TestLongNames(t *testing.T) {
-	o := Defaults()
-	o.Model = strings.Repeat("m", 100)
-	salted := func(salt string) []uint64 {
-		r, err := parse([]byte(`{"model":"`+o.Model+`","cache_salt":"`+salt+`","prompt":"`+text("a", 16)+`"}`), completions, o, testSeed, liftBytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r.keys
-	}
-	long := strings.Repeat("s", 100)
-	if a, b, c := salted(long+"1"), salted(long+"2"), salted(long+"1"); slices.Equal(a, b) || !slices.Equal(a, c) {
-		t.Error("keys do not follow the salt")
-	}
-}
-
-func BenchmarkParse(b *testing.B) {
-	words := []byte(`{"model":"sim","messages":[{"role":"user","content":"` + strings.Repeat("wording ", 12000) + `"}],"stream":true,"max_tokens":300,"ignore_eos":true}`)
-	ids := []byte(`{"model":"sim","prompt":[` + strings.Repeat("12345,", 12000) + `1],"stream":true,"max_tokens":300,"ignore_eos":true}`)
-	for _, c := range []struct {
-		name string
-		api  *api
-		body []byte
-		from int
-	}{
-		{"text", chat, words, liftBytes},
-		{"ids", completions, ids, liftBytes},
-		{"text by encoding json alone", chat, words, math.MaxInt},
-		{"ids by encoding json alone", completions, ids, math.MaxInt},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(c.body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := parse(c.body, c.api, Defaults(), testSeed, c.from); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }

@@ -140,7 +140,7 @@ func (x *exchange) read(r *http.Request) error {
 		x.entry.BodySHA256 = hex.EncodeToString(sum[:6])
 	}
 	var err error
-	x.request, err = parse(b.Bytes(), x.api, x.engine.options, x.engine.seed, liftBytes)
+	x.request, err = parse(b.Bytes(), x.api, x.engine.options, x.engine.seed)
 	return err
 }
 
