@@ -45,8 +45,8 @@ var flagKeys = map[string]string{
 
 // envKeys lists the keys that environment variables can set: all keys outside lists.
 var envKeys = []string{
-	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "web.max_connections", "web.allowed_hosts", "drain",
-	"records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path",
+	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "web.max_connections",
+	"web.allowed_hosts", "drain", "records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path",
 }
 
 // Load reads the file at path, the environment (REPLAYD_WEB__LISTEN) and the given flags, in rising precedence, and

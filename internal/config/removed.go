@@ -24,10 +24,10 @@ var removedKeys = map[string]string{
 	"targets.metrics.map.plus":              oneFamily,
 	"workloads.synthetic.input_stddev":      deviation,
 	"workloads.synthetic.output_stddev":     deviation,
-	"workloads.synthetic.turns_stddev":      "all conversations have the same number of turns; run has --session-turns-stddev",
+	"workloads.synthetic.turns_stddev":      "conversations have equally many turns; run has --session-turns-stddev",
 	"workloads.synthetic.turn_delay_stddev": "all delays are the same; run has --session-turn-delay-stddev",
-	"workloads.turn_delay.scale":            "delays and waits are the trace's, up to turn_delay.max; run has --turn-delay-scale",
-	"workloads.repeat.gap":                  "a loop may begin right after the last row of the one before; every makes loops longer",
+	"workloads.turn_delay.scale":            "delays are the trace's, up to turn_delay.max; run has --turn-delay-scale",
+	"workloads.repeat.gap":                  "a loop may begin right after the last row of another; see every",
 	"workloads.prebuild":                    "at most 8 MiB of requests are built before they are due",
 	"workloads.slo.session.objective":       "0.9 of the eligible sessions should be good",
 	"workloads.request.priority":            "extra_body of the target sends a priority",
@@ -55,8 +55,8 @@ const (
 	removedKey = "is no key any more: "
 )
 
-// unknownAt is the fault of an unknown key, the last of a path. It says what a removed key is now, and else names the nearest of the
-// known keys at that place.
+// unknownAt is the fault of an unknown key, the last of a path. It says what holds instead of a removed key, and else
+// names the nearest of the known keys at that place.
 func unknownAt(path, key string, known []string) fault.Fault {
 	if now := removedKeys[listIndex.ReplaceAllString(path, "")]; now != "" {
 		return fault.Fault{Key: path, Want: removedKey + now}

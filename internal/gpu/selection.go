@@ -55,7 +55,8 @@ func (s *Select) patterns() []pattern {
 }
 
 func (s *Select) has(d *Device) bool {
-	if len(s.UUID) > 0 && !slices.ContainsFunc(s.UUID, func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }) {
+	named := func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }
+	if len(s.UUID) > 0 && !slices.ContainsFunc(s.UUID, named) {
 		return false
 	}
 	for _, l := range s.patterns() {

@@ -214,7 +214,8 @@ func (j *journal) budget(closed bool, b *limits.Budget, s limits.Spell, full lim
 // crowded logs the first drop at the limit of dispatch.Waiting, and the end of such drops.
 func (j *journal) crowded(begins bool, s limits.Spell) {
 	if begins {
-		j.say(slog.LevelWarn, fmt.Sprintf("%d MiB of requests wait: others that would have to are dropped as overload", dispatch.MostWaiting>>20))
+		j.say(slog.LevelWarn, fmt.Sprintf("%d MiB of requests wait: others that would have to are dropped as overload",
+			dispatch.MostWaiting>>20))
 		return
 	}
 	j.say(slog.LevelInfo, "the waiting requests fit again: none was dropped for a minute",

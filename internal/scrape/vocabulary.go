@@ -76,7 +76,7 @@ func ReadTable(name, text, columns string, add func(row []string) error) error {
 // familyNames matches the names that the text format of OpenMetrics allows, up to 200 characters.
 var familyNames = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
 
-// Check returns the faults of a user's row. They have no keys: a row is short, and their texts name what is wrong in it.
+// Check returns the faults of a user's row. They have no keys: their texts name what is wrong.
 func (r Row) Check() (f fault.List) {
 	if quantity(r.Quantity) == nil {
 		names := make([]string, len(quantities))
