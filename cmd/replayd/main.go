@@ -233,7 +233,7 @@ client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.`,
 	cli.Complete(root, map[string][]string{
 		"run": cli.TraceFiles, "compare": cli.TraceFiles, "report": cli.TraceFiles, "check-config": {"yaml", "yml"},
 		"info": cli.TraceFiles, "validate": cli.TraceFiles, "analyze": cli.TraceFiles, "synth": cli.TraceFiles,
-		"convert": cli.TraceFiles, "slice": cli.TraceFiles, "merge": cli.TraceFiles,
+		"convert": cli.TraceFiles, "slice": cli.TraceFiles,
 	})
 	// cobra reports unknown commands and arguments as plain errors: they are wrong usage too.
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }

@@ -25,14 +25,16 @@ type traceOutput struct {
 
 func (o *traceOutput) add(c *cobra.Command, formatFlag string) {
 	c.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; -: stdout")
-	c.Flags().StringVar(&o.format, formatFlag, "", strings.Join(trace.Writable, ", ")+"; empty: sessions for sessions and for rows with parents, else mooncake")
+	c.Flags().StringVar(&o.format, formatFlag, "", strings.Join(trace.Writable, ", ")+
+		"; empty: sessions for sessions and for rows with parents, else mooncake")
 }
 
 // write writes the rows of f that next returns, until io.EOF: in the requested format, else as Sessions if f is of that
 // format or rows name parents, else as Mooncake.
 func (o *traceOutput) write(ctx context.Context, w *world, f *trace.File, next func() (trace.Record, error)) error {
 	if strings.EqualFold(filepath.Ext(o.path), ".csv") {
-		return wrongInput(fmt.Errorf("--output: want a name such as trace.jsonl, because traces are written as JSON lines, got %q", o.path))
+		return wrongInput(fmt.Errorf("--output: want a name such as trace.jsonl, because traces are written as JSON lines, got %q",
+			o.path))
 	}
 	format := trace.Format(o.format)
 	switch {
@@ -44,8 +46,8 @@ func (o *traceOutput) write(ctx context.Context, w *world, f *trace.File, next f
 	}
 	var rows *trace.Writer
 	put := func(out io.Writer) (err error) {
-		rows, err = trace.NewWriter(out, format, trace.WriterOptions{Untimed: !f.Stats.HasTimestamps, BlockTokens: f.Stats.BlockTokens})
-		if err != nil {
+		options := trace.WriterOptions{Untimed: !f.Stats.HasTimestamps, BlockTokens: f.Stats.BlockTokens}
+		if rows, err = trace.NewWriter(out, format, options); err != nil {
 			return err
 		}
 		for {

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Parse parses a page in Prometheus' text format 0.0.4 or OpenMetrics 1.0.0, depending on contentType; a blank or unknown
-// type is parsed as 0.0.4. It keeps the samples whose name is wanted. Samples named _created are never kept.
+// Parse parses a page in Prometheus' text format 0.0.4 or OpenMetrics 1.0.0, depending on contentType; a blank or
+// unknown type is parsed as 0.0.4. It keeps the samples whose name is wanted. Samples named _created are never kept.
 //
 // A line that cannot be read is counted, and the rest of the page is read. The page has nothing of
 // its family, since part of a histogram or of a sum would be wrong, nor of the families beside a line without a known
@@ -53,8 +53,8 @@ func formatOf(contentType string) pageFormat {
 	switch media = strings.ToLower(strings.TrimSpace(media)); {
 	case media == "application/openmetrics-text":
 		return formatOpenMetrics
-	case strings.HasSuffix(media, "protobuf"), strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"),
-		media == "text/event-stream":
+	case strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"),
+		strings.HasSuffix(media, "protobuf"), media == "text/event-stream":
 		return formatNone
 	}
 	return formatText

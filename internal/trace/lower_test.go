@@ -46,7 +46,8 @@ func TestMemoryOfManySessions(t *testing.T) {
 		t.Skip("it measures memory, which needs all of the sessions")
 	}
 	line := func(session int) string {
-		return fmt.Sprintf(`{"id":"session %d","block_size":64,"requests":[{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":2},`+
+		return fmt.Sprintf(`{"id":"session %d","block_size":64,"requests":[`+
+			`{"t":0,"type":"n","in":130,"out":5,"hash_ids":[1,2],"api_time":2},`+
 			`{"t":5,"type":"subagent","agent_id":"a","requests":[{"t":0,"type":"n","in":70,"out":5,"hash_ids":[3]}]},`+
 			`{"t":%d.5,"type":"n","in":200,"out":5,"hash_ids":[1,2,4],"api_time":3}]}`+"\n", session, 9+session%3600)
 	}

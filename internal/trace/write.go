@@ -18,8 +18,8 @@ type WriterOptions struct {
 	BlockTokens int  // tokens of a block of Record.Blocks; 0: 512
 }
 
-// A Writer writes rows as Mooncake or Sessions, with an Offset as the time since the start. It leaves out and counts whatever
-// the format has no place for: see Warnings.
+// A Writer writes rows as Mooncake or Sessions, with an Offset as the time since the start. It leaves out and counts
+// whatever the format has no place for: see Warnings.
 //
 // A row that is written as Sessions is read back unchanged, except for Line, Turn, Parts and Pass, and for Number if rows are
 // written in another order than they were read. As Mooncake it also loses Gap, Agent and After.
@@ -43,8 +43,8 @@ type loss struct {
 	rows      int
 }
 
-// NewWriter returns a Writer. It fails if the format cannot be written. The caller must call Close at the end; Close does
-// not close out.
+// NewWriter returns a Writer. It fails if the format cannot be written. The caller must call Close at the end; Close
+// does not close out.
 func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 	o.BlockTokens = cmp.Or(o.BlockTokens, blockSizes[0])
 	w := &Writer{out: bufio.NewWriterSize(out, 64<<10), format: format, options: o}
