@@ -37,8 +37,8 @@ gpus[0]: target libdcgm interval http
 gpus[0].select: namespace pod uuid
 `
 
-// noFlag are the options of trace synth that it has no flag for.
-const noFlag = ": wait users"
+// noFlag are the options of trace synth and sim that have no flag.
+const noFlag = ": wait users MaxQueue"
 
 // An option is a field of a command's options.
 type option struct {
