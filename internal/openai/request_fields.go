@@ -13,8 +13,8 @@ import (
 )
 
 // RequestFields mark requests, so that a server or a gateway can treat them differently from those of its users. They replace
-// the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none. docs/how-to/sidecar.md
-// says what each engine does with them.
+// the same fields in http_headers, extra_body, a row's own extra and a payload. The zero value sets none.
+// docs/how-to/keep-apart.md says what each engine does with them.
 type RequestFields struct {
 	CacheSalt string            // the body's cache_salt; "" for none
 	User      string            // the body's user; "" for none

@@ -14,7 +14,7 @@ import (
 	"replayd/internal/trace"
 )
 
-// RequestFields distinguish a workload's requests from those of the target's users; docs/how-to/sidecar.md explains
+// RequestFields distinguish a workload's requests from those of the target's users; docs/how-to/keep-apart.md explains
 // their use. The zero value sets none.
 type RequestFields struct {
 	CacheSalt synth.Salt        `koanf:"cache_salt"` // which loops share a cache_salt; "" and SaltNone: not sent
