@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -34,8 +35,7 @@ Exit codes of every command:
 | 141 | the reader of stdout went away; ` + "`run`" + ` ends with its own code |
 `
 
-// The page has every command, and each flag of a command once. Flags of AIPerf that are refused are in
-// docs/how-to/from-aiperf.md.
+// The page has every command with its flags. Flags of AIPerf that are refused are in internal/cli/not_taken.txt.
 func TestReferenceOfTheCommandLine(t *testing.T) {
 	got := reference(t)
 	if *update {
@@ -71,15 +71,7 @@ func reference(t *testing.T) string {
 			about = c.Short + "."
 		}
 		fmt.Fprintf(page, "%s\n\n```\n%s\n%s```\n", about, c.UseLine(), examples(c))
-		titles, flags := cli.Groups(c)
-		titles = slices.DeleteFunc(titles, func(title string) bool { return title == cli.General })
-		for _, title := range titles {
-			if len(titles) > 1 {
-				fmt.Fprintf(page, "\n### %s\n", c.Name()+": "+strings.ToLower(title[:1])+title[1:])
-			}
-			page.WriteString("\n")
-			rows(t, page, flags[title])
-		}
+		flagTables(t, page, c)
 		if notes != "" {
 			fmt.Fprintf(page, "\n```\n%s\n```\n", notes)
 		}
@@ -88,6 +80,69 @@ func reference(t *testing.T) string {
 		}
 	}
 	return page.String()
+}
+
+// flagTables writes the flags that the commands of c share, and those of c that it does not share.
+func flagTables(t *testing.T, page *strings.Builder, c *cobra.Command) {
+	t.Helper()
+	if common := shared(c); common.HasFlags() {
+		page.WriteString("\nFlags that its commands share:\n\n")
+		rows(t, page, common)
+	}
+	ofParent := shared(c.Parent())
+	titles, flags := cli.Groups(c)
+	titles = slices.DeleteFunc(titles, func(title string) bool { return title == cli.General })
+	var elsewhere []string
+	for _, title := range titles {
+		own := pflag.NewFlagSet(title, pflag.ContinueOnError)
+		own.SortFlags = false
+		flags[title].VisitAll(func(f *pflag.Flag) {
+			if equal(f, ofParent.Lookup(f.Name)) {
+				elsewhere = append(elsewhere, "`--"+f.Name+"`")
+			} else {
+				own.AddFlag(f)
+			}
+		})
+		if len(titles) > 1 && own.HasFlags() {
+			fmt.Fprintf(page, "\n### %s\n", c.Name()+": "+strings.ToLower(title[:1])+title[1:])
+		}
+		if own.HasFlags() {
+			page.WriteString("\n")
+			rows(t, page, own)
+		}
+	}
+	if elsewhere != nil {
+		parent := c.Parent().CommandPath()
+		fmt.Fprintf(page, "\nAnd of [%s](#%s): %s.\n", parent, strings.ReplaceAll(parent, " ", "-"),
+			strings.Join(elsewhere, ", "))
+	}
+}
+
+// shared returns the flags that three or more commands of c have alike: the page has them once. The commands of replayd
+// itself are unlike.
+func shared(c *cobra.Command) *pflag.FlagSet {
+	common := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	if !c.HasParent() {
+		return common
+	}
+	for _, one := range c.Commands() {
+		one.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+			alike := 0
+			for _, other := range c.Commands() {
+				if equal(f, other.Flags().Lookup(f.Name)) {
+					alike++
+				}
+			}
+			if alike >= 3 && !f.Hidden && f.Name != "help" && common.Lookup(f.Name) == nil {
+				common.AddFlag(f)
+			}
+		})
+	}
+	return common
+}
+
+func equal(a, b *pflag.Flag) bool {
+	return b != nil && a.Usage == b.Usage && a.DefValue == b.DefValue && a.Shorthand == b.Shorthand
 }
 
 func examples(c *cobra.Command) string {
@@ -132,10 +187,18 @@ func aliasRows(t *testing.T, page *strings.Builder, run *cobra.Command) {
 		spelling     cli.Spelling
 		title, about string
 	}{
-		{cli.AIPerf, "AIPerf", "How each maps onto replayd's own, and the flags that are refused: [from AIPerf](../how-to/from-aiperf.md)."},
-		{cli.TraceReplay, "TraceReplay", "How each maps onto replayd's own: [from TraceReplay](../how-to/from-tracereplay.md)."},
+		{cli.AIPerf, "AIPerf", "What differs, and the flags that are refused: [from AIPerf](../how-to/from-aiperf.md)."},
+		{cli.TraceReplay, "TraceReplay", "What differs: [from TraceReplay](../how-to/from-tracereplay.md)."},
 	} {
 		fmt.Fprintf(page, "\n### run: flags of %s\n\n%s With any of them, that program's defaults hold.\n\n", program.title, program.about)
 		rows(t, page, cli.Taken(run.Flags(), program.spelling))
+	}
+	page.WriteString("\n### run: second names of AIPerf's flags\n\n| flag | also |\n|---|---|\n")
+	also := map[string][]string{}
+	for second, first := range cli.SecondNames {
+		also[first] = append(also[first], "`--"+second+"`")
+	}
+	for _, first := range slices.Sorted(maps.Keys(also)) {
+		fmt.Fprintf(page, "| `--%s` | %s |\n", first, strings.Join(slices.Sorted(slices.Values(also[first])), ", "))
 	}
 }

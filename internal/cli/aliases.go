@@ -20,8 +20,8 @@ const (
 	TraceReplay Spelling = "tracereplay" // trace_replay.py
 )
 
-// aliases are the flags of other load generators that run accepts, with their original meaning. docs/how-to/from-aiperf.md and
-// docs/how-to/from-tracereplay.md describe each flag.
+// aliases are the flags of other load generators that run accepts, with their original meaning.
+// docs/reference/command-line.md has each.
 type aliases struct {
 	endpointType, endpoint string
 	streaming              bool

@@ -12,8 +12,8 @@ import (
 	"replayd/internal/spelling"
 )
 
-// secondNames maps the alternative flag names of AIPerf 0.5 and 0.13 to the names that run has.
-var secondNames = map[string]string{
+// SecondNames maps the alternative flag names of AIPerf 0.5 and 0.13 to the names that run has.
+var SecondNames = map[string]string{
 	"model-names": "model", "output-artifact-dir": "artifact-dir", "custom-endpoint": "endpoint",
 	"synthetic-input-tokens-mean": "isl", "synthetic-input-tokens-stddev": "isl-stddev",
 	"prompt-input-tokens-mean": "isl", "prompt-input-tokens-stddev": "isl-stddev",
@@ -30,7 +30,7 @@ var secondNames = map[string]string{
 
 // firstName returns the name under which a flag is stored.
 func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	if first := secondNames[name]; first != "" {
+	if first := SecondNames[name]; first != "" {
 		name = first
 	}
 	return pflag.NormalizedName(name)
