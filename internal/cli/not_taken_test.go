@@ -57,30 +57,6 @@ func TestFlagsOfAIPerf(t *testing.T) {
 	}
 }
 
-// docs/how-to/from-aiperf.md names each refused flag once, under its reason.
-func TestRefusedFlagsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var why string
-	lines := map[string]string{} // of the document, by reason
-	for line := range strings.Lines(notTaken) {
-		if line[0] != ' ' {
-			why = strings.TrimSpace(line)
-			continue
-		}
-		for name := range strings.FieldsSeq(line) {
-			lines[why] += "`, `--" + strings.TrimSuffix(name, "=")
-		}
-	}
-	for why, names := range lines {
-		if want := "\n- " + strings.TrimPrefix(names, "`, ") + "`: " + why + ".\n"; strings.Count(string(text), want) != 1 {
-			t.Errorf("docs/how-to/from-aiperf.md: want the line %q", want)
-		}
-	}
-}
-
 // One line of wrong flags is answered with all of its faults.
 func TestRefusedFlags(t *testing.T) {
 	c := &cobra.Command{Use: "run"}
@@ -129,20 +105,19 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-// The command lines of AIPerf 0.13 in docs/how-to/from-aiperf.md are read, or refused for the flags behind them.
+// Command lines of the help and the tutorials of AIPerf 0.13.0 (docs/tutorials of ai-dynamo/aiperf) are read, or refused
+// for the flags behind them.
 func TestLinesOfAIPerf(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
+	text, err := os.ReadFile("testdata/aiperf_0.13_lines.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "\n## Twenty lines of 0.13\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("trace.jsonl", []byte(`{"timestamp":0,"input_length":5,"output_length":2}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	lines := 0
-	for line := range strings.Lines(section) {
+	for line := range strings.Lines(string(text)) {
 		line, ok := strings.CutPrefix(strings.TrimSpace(line), "replayd profile ")
 		if !ok {
 			continue
@@ -178,37 +153,5 @@ func TestLinesOfAIPerf(t *testing.T) {
 	}
 	if lines != 20 {
 		t.Errorf("want 20 lines, got %d", lines)
-	}
-}
-
-// The page names each flag of AIPerf that is taken, in its table or among the second names.
-func TestTakenFlagsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/how-to/from-aiperf.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := os.ReadFile("testdata/aiperf_0.13_flags.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cobra.Command{Use: "run"}
-	c.Flags().String("log.level", "info", "")
-	NewFlags().Add(c)
-	for line := range strings.Lines(string(list)) {
-		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if f := c.Flags().Lookup(name); f == nil || name == "stream" { // replayd's own
-			continue
-		} else if _, no := f.Value.(refused); no {
-			continue
-		}
-		named := 0
-		for row := range strings.Lines(string(text)) {
-			if strings.HasPrefix(row, "| `") && strings.Contains(row, "`--"+name+"`") {
-				named++
-			}
-		}
-		if named == 0 {
-			t.Errorf("docs/how-to/from-aiperf.md: want --%s in a table", name)
-		}
 	}
 }
