@@ -45,7 +45,7 @@ var renderings = []rendering{
 	}, []string{"-sample"}},
 	{
 		"nobody may scrape", append(full("shards"), "--set", "monitor.enabled=false", "--set", "networkPolicy.metricsFrom=null"),
-		[]string{"policyTypes: [Ingress, Egress]"}, []string{" - from:", "ingress: -"},
+		[]string{"policyTypes: [Ingress, Egress] ingress: [] " + names}, nil,
 	},
 	{"job with everything", full("job"), []string{
 		"completionMode: Indexed completions: 4 parallelism: 4 backoffLimitPerIndex: 0", "ttlSecondsAfterFinished: 86400", "restartPolicy: Never",
