@@ -178,7 +178,7 @@ func TestUnit(t *testing.T) {
 	}
 	// A panic ends by SIGABRT then, and not with the code of a faulty configuration, after which nothing restarts the unit.
 	crash := []string{"RestartPreventExitStatus=2", "Environment=GOTRACEBACK=crash"}
-	for _, line := range append(crash, "MemoryMax=", "MemorySwapMax=0", "TasksMax=", "LimitNOFILE=", "LimitCORE=0") {
+	for _, line := range append(crash, "NoNewPrivileges=yes", "MemoryMax=", "MemorySwapMax=0", "TasksMax=", "LimitNOFILE=", "LimitCORE=0") {
 		if !strings.Contains(string(text), "\n"+line) {
 			t.Errorf("want %s", line)
 		}
