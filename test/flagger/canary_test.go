@@ -102,6 +102,10 @@ func TestTimes(t *testing.T) {
 	if accepted := time.Duration(seconds) * time.Second; interval < accepted+30*time.Second {
 		t.Errorf("want half a minute and more between samples, at most %v old, and the restart, %v before", accepted, interval)
 	}
+	// A fail, −1, is below the least value.
+	if least := analysis.Metrics[0].ThresholdRange.Min; least == nil || *least != 0 || !strings.Contains(query, "- ignoring(verdict)") {
+		t.Errorf("want pass less fail, and a least value of 0, got %v and %s", least, query)
+	}
 	if analysis.StepWeight != analysis.MaxWeight || analysis.MaxWeight == 0 {
 		t.Errorf("want one step, for the gate is behind the last, got %d of %d", analysis.StepWeight, analysis.MaxWeight)
 	}
