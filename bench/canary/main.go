@@ -1,5 +1,5 @@
-// Canary plays rollouts of two simulated servers in virtual time. It counts how often the program's own comparison convicts a server that is
-// equal, and how soon one that is slower.
+// Canary plays rollouts of two simulated servers in virtual time. It counts how often the program's own comparison
+// convicts a server that is equal, and how soon one that is slower.
 package main
 
 import (

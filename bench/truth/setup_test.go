@@ -71,7 +71,8 @@ func playFloor(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "floor.jsonl")
 	p := outside.Start(t, out+".out", rig.Program("floor"), "--url", s.URL, "--streams", fmt.Sprint(l.streams),
-		"--requests", fmt.Sprint(l.requests(slice)), "--spacing", l.spacing().String(), "--tokens", fmt.Sprint(tokens), "--out", out)
+		"--requests", fmt.Sprint(l.requests(slice)), "--spacing", l.spacing().String(), "--tokens", fmt.Sprint(tokens),
+		"--out", out)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
 	defer cpu.Stop()
 	p.Wait(t, 2*time.Minute)

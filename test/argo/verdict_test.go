@@ -36,7 +36,8 @@ func brief(t *testing.T, name, prometheus, replayd string) *v1alpha1.AnalysisRun
 	return run
 }
 
-// A pass promotes, and a fail aborts; what is not the verdict about this version, of one replayd, from now, does neither.
+// A pass promotes, and a fail aborts; what is not the verdict about this version, of one replayd, from now, does
+// neither.
 func TestVerdicts(t *testing.T) {
 	a, b := rollouts.StartDaemon(t), rollouts.StartDaemon(t)
 	scenes := []struct {
@@ -46,7 +47,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"promoted", rollouts.Fail, rollouts.Pass, v1alpha1.AnalysisPhaseSuccessful, 1},
 		{"aborted", rollouts.Pass, rollouts.Fail, v1alpha1.AnalysisPhaseFailed, 1},
-		{"undecided", rollouts.Pass, rollouts.Undecided, v1alpha1.AnalysisPhaseInconclusive, looks}, // the pass of the rollout before
+		// the pass of the rollout before
+		{"undecided", rollouts.Pass, rollouts.Undecided, v1alpha1.AnalysisPhaseInconclusive, looks},
 		{"two", rollouts.Undecided, rollouts.Pass, v1alpha1.AnalysisPhaseInconclusive, looks},
 		{"stale", rollouts.Pass, rollouts.Pass, v1alpha1.AnalysisPhaseInconclusive, looks},
 		{"forgotten", rollouts.Pass, rollouts.Pass, v1alpha1.AnalysisPhaseInconclusive, looks},

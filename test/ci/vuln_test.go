@@ -30,8 +30,8 @@ func database(t *testing.T, modules, entry string) string {
 	return (&url.URL{Scheme: "file", Path: dir}).String()
 }
 
-// A check that was not made never passes for one: not on GitHub, where there is a network, and not elsewhere. A vulnerability that
-// the binary calls fails, and none passes.
+// A check that was not made never passes for one: not on GitHub, where there is a network, and not elsewhere. A
+// vulnerability that the binary calls fails, and none passes.
 func TestVuln(t *testing.T) {
 	const entry = `{"schema_version":"1.3.1","id":"GO-2026-0001","modified":"2026-01-01T00:00:00Z","published":"2026-01-01T00:00:00Z",
 		"summary":"made up","details":"made up","affected":[{"package":{"name":"github.com/prometheus/client_golang","ecosystem":"Go"},

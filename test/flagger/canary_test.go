@@ -25,7 +25,8 @@ func (c cluster) add(t *testing.T, name, replayd, loadTester, prometheus string)
 	template := load[flaggerv1.MetricTemplate](t, "metrictemplate.yaml", "http://prometheus-operated.monitoring:9090", prometheus)
 	one := load[flaggerv1.Canary](t, "canary.yaml",
 		"http://replayd.inference:9797", replayd, "http://flagger-loadtester/", loadTester, "interval: 3m", "interval: "+tick.String(),
-		"comparisons/rollout/", "comparisons/"+name+"/", "comparison: rollout", "comparison: "+name, `comparison="rollout"`, `comparison="`+name+`"`)
+		"comparisons/rollout/", "comparisons/"+name+"/", "comparison: rollout", "comparison: "+name, `comparison="rollout"`,
+		`comparison="`+name+`"`)
 	template.Namespace, one.Namespace = name, name
 	api := c.flagger.FlaggerV1beta1()
 	if _, err := api.MetricTemplates(name).Create(t.Context(), template, metav1.CreateOptions{}); err != nil {
@@ -37,8 +38,8 @@ func (c cluster) add(t *testing.T, name, replayd, loadTester, prometheus string)
 	c.deploy(t, name, "vllm:old")
 }
 
-// A pass promotes, a fail rolls back, and an undecided comparison holds, without users. What is not the verdict of one replayd, from now,
-// is no value for longer than threshold checks.
+// A pass promotes, a fail rolls back, and an undecided comparison holds, without users. What is not the verdict of
+// one replayd, from now, is no value for longer than threshold checks.
 func TestVerdicts(t *testing.T) {
 	a, b := rollouts.StartDaemon(t), rollouts.StartDaemon(t)
 	prometheus := rollouts.StartPrometheus(t, a, b)
@@ -103,7 +104,8 @@ func TestTimes(t *testing.T) {
 		t.Errorf("want half a minute and more between samples, at most %v old, and the restart, %v before", accepted, interval)
 	}
 	// A fail, −1, is below the least value.
-	if least := analysis.Metrics[0].ThresholdRange.Min; least == nil || *least != 0 || !strings.Contains(query, "- ignoring(verdict)") {
+	if least := analysis.Metrics[0].ThresholdRange.Min; least == nil || *least != 0 || !strings.Contains(query,
+		"- ignoring(verdict)") {
 		t.Errorf("want pass less fail, and a least value of 0, got %v and %s", least, query)
 	}
 	if analysis.StepWeight != analysis.MaxWeight || analysis.MaxWeight == 0 {

@@ -22,15 +22,16 @@ const version = "1.2.3-image"
 // has it at the same path.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// build runs the steps of a stage and returns the folder that stands for /out. This machine stands for the base image of
-// the stage.
+// build runs the steps of a stage and returns the folder that stands for /out. This machine stands for the base image
+// of the stage.
 func build(t *testing.T, name string) (out string) {
 	t.Helper()
 	out, source := filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "src")
 	if err := os.MkdirAll(source, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	env := append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "REVISION=unknown", "BRANCH=unknown", "DATE=unknown", "VERSION="+version)
+	env := append(os.Environ(), "TARGETOS=linux", "TARGETARCH="+runtime.GOARCH, "REVISION=unknown", "BRANCH=unknown",
+		"DATE=unknown", "VERSION="+version)
 	var carry func(name string)
 	carry = func(name string) {
 		s := named(t, name)

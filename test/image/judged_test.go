@@ -25,7 +25,8 @@ func run(t *testing.T, program string, args ...string) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-// Prometheus accepts its file, with the rules. Debian's is older than 3.8 and does not know one key: prometheus.yml says what to do then.
+// Prometheus accepts its file, with the rules. Debian's is older than 3.8 and does not know one key: prometheus.yml
+// says what to do then.
 func TestPrometheusFile(t *testing.T) {
 	text, err := os.ReadFile(repository + "/deploy/prometheus.yml")
 	if err != nil {
@@ -176,9 +177,11 @@ func TestUnit(t *testing.T) {
 	if !strings.Contains(string(text), installed) {
 		t.Fatalf("want %s", installed)
 	}
-	// A panic ends by SIGABRT then, and not with the code of a faulty configuration, after which nothing restarts the unit.
+	// A panic ends by SIGABRT then, and not with the code of a faulty configuration, after which nothing restarts the
+	// unit.
 	crash := []string{"RestartPreventExitStatus=2", "Environment=GOTRACEBACK=crash"}
-	for _, line := range append(crash, "NoNewPrivileges=yes", "MemoryMax=", "MemorySwapMax=0", "TasksMax=", "LimitNOFILE=", "LimitCORE=0") {
+	for _, line := range append(crash, "NoNewPrivileges=yes", "MemoryMax=", "MemorySwapMax=0", "TasksMax=",
+		"LimitNOFILE=", "LimitCORE=0") {
 		if !strings.Contains(string(text), "\n"+line) {
 			t.Errorf("want %s", line)
 		}

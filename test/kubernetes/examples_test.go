@@ -45,7 +45,8 @@ func TestSidecar(t *testing.T) {
 	if !first || container.RestartPolicy == nil || *container.RestartPolicy != "Always" || container.StartupProbe != nil {
 		t.Errorf("want a native sidecar without a startupProbe, got %+v", container)
 	}
-	has(t, flat(text), "image: registry.example.com/replayd:0.1.0 ", watched, "mountPath: /etc/replayd/config ", "terminationGracePeriodSeconds: 60 ")
+	has(t, flat(text), "image: registry.example.com/replayd:0.1.0 ", watched, "mountPath: /etc/replayd/config ",
+		"terminationGracePeriodSeconds: 60 ")
 	accepted(t, "0", configMap(t, all, "replayd", "replayd.yaml"))
 	if said, _ := run(t, "0", container.Args...); !strings.HasSuffix(said, "replayd.yaml: no such file or directory\n") {
 		t.Errorf("%q: got %q", container.Args, said)
@@ -70,18 +71,24 @@ func TestSidecarOptions(t *testing.T) {
 			}
 		}
 	}
-	has(t, flat(read(t, examples+"sidecar/dcgm-exporter-of-the-node.yaml")), "name: dcgm-exporter-of-the-node namespace: gpu-operator", "internalTrafficPolicy: Local")
+	has(t, flat(read(t, examples+"sidecar/dcgm-exporter-of-the-node.yaml")),
+		"name: dcgm-exporter-of-the-node namespace: gpu-operator", "internalTrafficPolicy: Local")
 	has(t, read(t, examples+"sidecar/replayd.yaml"), "http://dcgm-exporter-of-the-node.gpu-operator:9400/metrics")
 }
 
-// The program accepts the arguments, and ends with a code that is not tried again, since the trace is not on this machine.
+// The program accepts the arguments, and ends with a code that is not tried again, since the trace is not on this
+// machine.
 func TestCompareJob(t *testing.T) {
 	text := built(t, "compare")
 	c, _ := replayd(t, templates(t, objects(t, text))[0].Spec)
-	if said, err := run(t, "0", c.Args...); err == nil || err.Error() != "exit status 2" || !strings.HasPrefix(said, "replayd: open /traces/trace.jsonl: no such file") {
+	const noTrace = "replayd: open /traces/trace.jsonl: no such file"
+	said, err := run(t, "0", c.Args...)
+	if err == nil || err.Error() != "exit status 2" || !strings.HasPrefix(said, noTrace) {
 		t.Errorf("%q: want only the trace missed, got %v, %q", c.Args, err, said)
 	}
 	// https://kubernetes.io/docs/concepts/workloads/controllers/job/#pod-failure-policy
-	has(t, flat(text), "image: registry.example.com/replayd:0.1.0 ", "restartPolicy: Never", "action: FailJob onExitCodes: containerName: replayd operator: In values: - 2 - 3 - 4 ",
-		"action: Ignore onPodConditions: - status: \"True\" type: DisruptionTarget", "- --for=2h ", "activeDeadlineSeconds: 8400 ")
+	has(t, flat(text), "image: registry.example.com/replayd:0.1.0 ", "restartPolicy: Never",
+		"action: FailJob onExitCodes: containerName: replayd operator: In values: - 2 - 3 - 4 ",
+		"action: Ignore onPodConditions: - status: \"True\" type: DisruptionTarget", "- --for=2h ",
+		"activeDeadlineSeconds: 8400 ")
 }

@@ -41,8 +41,8 @@ func configMap(t *testing.T, all []object, name, file string) string {
 	return one[corev1.ConfigMap](t, all, "ConfigMap", name).Data[file]
 }
 
-// replayd accepts the configuration and the arguments of every mode. Its only errors are about files missing on this machine, and about a
-// shard too many.
+// replayd accepts the configuration and the arguments of every mode. Its only errors are about files missing on this
+// machine, and about a shard too many.
 func TestConfigurations(t *testing.T) {
 	const noFile = "open /etc/replayd/config/replayd.yaml: no such file or directory"
 	for _, mode := range modes {
@@ -55,7 +55,8 @@ func TestConfigurations(t *testing.T) {
 			} else {
 				text := configMap(t, all, "canary-replayd", "replayd.yaml")
 				accepted(t, "0", text)
-				if said, err := run(t, "4", "check-config", "--no-files", write(t, "replayd.yaml", text)); (err != nil) != (mode == "shards") {
+				said, err := run(t, "4", "check-config", "--no-files", write(t, "replayd.yaml", text))
+				if (err != nil) != (mode == "shards") {
 					t.Errorf("%s: want a fifth shard refused, and nobody else, got %v: %s", mode, err, said)
 				}
 			}
@@ -64,7 +65,8 @@ func TestConfigurations(t *testing.T) {
 				t.Errorf("%s %q: want %q, got %v: %q", mode, c.Args, want, err, said)
 			}
 			if mode == "sidecar-example" { // the engine too
-				if said, err := run(t, "0", append(pod.Containers[0].Args, "--slots=0")...); err == nil || said != "replayd: --slots: want an integer from 1 to 65536, got 0\n" {
+				if said, err := run(t, "0", append(pod.Containers[0].Args, "--slots=0")...); err == nil ||
+					said != "replayd: --slots: want an integer from 1 to 65536, got 0\n" {
 					t.Errorf("%q: got %v: %q", pod.Containers[0].Args, err, said)
 				}
 			}
@@ -72,12 +74,13 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// The chart has all rules, dashboards and the sample as they are in the repository. With runbookURL each alert has a link, and the alerts
-// that are disabled are gone, whatever the number of their rules.
+// The chart has all rules, dashboards and the sample as they are in the repository. With runbookURL each alert has a
+// link, and the alerts that are disabled are gone, whatever the number of their rules.
 func TestFiles(t *testing.T) {
 	all := objects(t, render(t, chart, append(full("deployment"), "--set", "prometheusRule.runbookURL=")...))
 	changed := objects(t, render(t, chart, append(full("deployment"),
-		"--set", "prometheusRule.runbookURL=https://wiki.example/replayd", "--set", "prometheusRule.disabled={ReplaydOverload,ReplaydGPUXid}")...))
+		"--set", "prometheusRule.runbookURL=https://wiki.example/replayd",
+		"--set", "prometheusRule.disabled={ReplaydOverload,ReplaydGPUXid}")...))
 	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
 	if err != nil || len(paths) == 0 || count(all, "PrometheusRule") != len(paths) {
 		t.Fatalf("want the rules of %v, got %d, %v", paths, count(all, "PrometheusRule"), err)
@@ -105,7 +108,8 @@ func TestFiles(t *testing.T) {
 				return isOff
 			})
 		}
-		if got := one[struct{ Spec map[string]any }](t, changed, "PrometheusRule", suffix).Spec; !reflect.DeepEqual(got, want) {
+		got := one[struct{ Spec map[string]any }](t, changed, "PrometheusRule", suffix).Spec
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: with links and without two alerts it differs", path)
 		}
 	}
@@ -118,7 +122,8 @@ func TestFiles(t *testing.T) {
 	}
 	for _, path := range boards {
 		m := one[corev1.ConfigMap](t, all, "ConfigMap", "-dashboard-"+strings.TrimSuffix(filepath.Base(path), ".json"))
-		if strings.TrimSpace(m.Data["replayd-"+filepath.Base(path)]) != strings.TrimSpace(read(t, path)) || m.Labels["grafana_dashboard"] != "1" || m.Namespace != "monitoring" {
+		if strings.TrimSpace(m.Data["replayd-"+filepath.Base(path)]) != strings.TrimSpace(read(t, path)) ||
+			m.Labels["grafana_dashboard"] != "1" || m.Namespace != "monitoring" {
 			t.Errorf("%s: want it whole, labeled, where Grafana looks, got %v in %s", path, m.Labels, m.Namespace)
 		}
 	}

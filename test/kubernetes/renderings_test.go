@@ -19,7 +19,8 @@ type rendering struct {
 const (
 	watched = "- --config=/etc/replayd/config/replayd.yaml - --config.watch"
 	whole   = "{name: config, mountPath: /etc/replayd/config, readOnly: true}"
-	names   = "egress: - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}, {port: 5353, protocol: UDP}, {port: 5353, protocol: TCP}] "
+	names   = "egress: - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}, " +
+		"{port: 5353, protocol: UDP}, {port: 5353, protocol: TCP}] "
 )
 
 var renderings = []rendering{
@@ -27,30 +28,38 @@ var renderings = []rendering{
 		"replicas: 1 strategy: {type: Recreate}", // two would double the load
 		watched, whole, "drain: 1m30s", "terminationGracePeriodSeconds: 120 ",
 		"path: /traces/conversation_trace.jsonl", "{claimName: traces, readOnly: true}", "maxUnavailable: 0 ",
-		"kubernetes.io/metadata.name: monitoring ports: [{port: 9898, protocol: TCP}] " + names + "- to: - namespaceSelector:",
+		"kubernetes.io/metadata.name: monitoring ports: [{port: 9898, protocol: TCP}] " + names +
+			"- to: - namespaceSelector:",
 		"- {port: 8000, protocol: TCP}", "- {port: 9400, protocol: TCP}", "- ports: - port: 443 ",
 		"kind: ServiceMonitor", "scrapeClassicHistograms: true", "jobLabel: app.kubernetes.io/name",
 	}, []string{"-sample", "shard:"}},
 	{"deployment", plain("deployment"), []string{
-		"replicas: 1 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ", "path: /traces/sample.jsonl",
+		"replicas: 1 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ",
+		"path: /traces/sample.jsonl",
 		"livenessProbe: httpGet: {path: /-/healthy,", "readinessProbe: httpGet: {path: /-/ready,",
 	}, []string{"shard:", "kind: NetworkPolicy"}},
 	// rounded up, and 15 s
-	{"a long drain", append(plain("deployment"), "--set", "config.drain=1h1m1.5s"), []string{"terminationGracePeriodSeconds: 3677 "}, nil},
+	{"a long drain", append(plain("deployment"), "--set", "config.drain=1h1m1.5s"),
+		[]string{"terminationGracePeriodSeconds: 3677 "}, nil},
 	{"shards with everything", full("shards"), []string{
 		"kind: StatefulSet", "replicas: 4 serviceName: canary-replayd-shards podManagementPolicy: Parallel",
-		"name: canary-replayd-shards namespace: test", "clusterIP: None publishNotReadyAddresses: true", watched, whole, "maxUnavailable: 1 ",
-		"shard: index: auto of: 4 speed: 20 trace: path: /traces/peak.jsonl.gz", "shard: index: auto of: 4 trace: from: 10m path: /traces/tail.jsonl",
+		"name: canary-replayd-shards namespace: test", "clusterIP: None publishNotReadyAddresses: true", watched, whole,
+		"maxUnavailable: 1 ",
+		"shard: index: auto of: 4 speed: 20 trace: path: /traces/peak.jsonl.gz",
+		"shard: index: auto of: 4 trace: from: 10m path: /traces/tail.jsonl",
 		"mountPath: /records subPathExpr: $(POD_NAME)", names,
 	}, []string{"-sample"}},
 	{
-		"nobody may scrape", append(full("shards"), "--set", "monitor.enabled=false", "--set", "networkPolicy.metricsFrom=null"),
+		"nobody may scrape",
+		append(full("shards"), "--set", "monitor.enabled=false", "--set", "networkPolicy.metricsFrom=null"),
 		[]string{"policyTypes: [Ingress, Egress] ingress: [] " + names}, nil,
 	},
 	{"job with everything", full("job"), []string{
-		"completionMode: Indexed completions: 4 parallelism: 4 backoffLimitPerIndex: 0", "ttlSecondsAfterFinished: 86400", "restartPolicy: Never",
+		"completionMode: Indexed completions: 4 parallelism: 4 backoffLimitPerIndex: 0", "ttlSecondsAfterFinished: 86400",
+		"restartPolicy: Never",
 		"helm.sh/resource-policy: keep", "minAvailable: 4 ", "terminationGracePeriodSeconds: 45 ",
-		"- --shard=auto/4 - --start=2026-01-02T15:04:00Z", "- --records=/records/$(POD_NAME).jsonl ", "fieldPath: metadata.name",
+		"- --shard=auto/4 - --start=2026-01-02T15:04:00Z", "- --records=/records/$(POD_NAME).jsonl ",
+		"fieldPath: metadata.name",
 	}, []string{"-sample", "backoffLimit:", "kind: ConfigMap metadata: name: canary-replayd namespace"}},
 	// The host name of a pod is the Job's and an index, at most 63 characters.
 	{"a long name", append(plain("job"), "--set", "fullnameOverride="+strings.Repeat("x", 70)), []string{
@@ -58,10 +67,13 @@ var renderings = []rendering{
 	}, []string{"name: " + strings.Repeat("x", 59)}},
 	{"sidecar with everything", full("sidecar-example"), []string{
 		"url: http://127.0.0.1:8000", "dcgm_exporter: http://canary-replayd-dcgm.monitoring:9400/metrics",
-		"name: canary-replayd-dcgm namespace: monitoring", "internalTrafficPolicy: Local", "kubectl.kubernetes.io/default-container: engine",
-		"initContainers: - restartPolicy: Always name: replayd", watched, "livenessProbe:", "readinessProbe:", "terminationGracePeriodSeconds: 45 ",
+		"name: canary-replayd-dcgm namespace: monitoring", "internalTrafficPolicy: Local",
+		"kubectl.kubernetes.io/default-container: engine",
+		"initContainers: - restartPolicy: Always name: replayd", watched, "livenessProbe:", "readinessProbe:",
+		"terminationGracePeriodSeconds: 45 ",
 	}, []string{"startupProbe"}}, // the server would not start while replayd cannot
-	{"another engine", append(plain("sidecar-example"), "--set-json", `sidecarExample.engine={"name":"vllm","image":"vllm"}`), []string{
+	{"another engine", append(plain("sidecar-example"), "--set-json",
+		`sidecarExample.engine={"name":"vllm","image":"vllm"}`), []string{
 		"kubectl.kubernetes.io/default-container: vllm", "containers: - image: vllm name: vllm",
 	}, nil},
 }
@@ -75,7 +87,8 @@ func flat(manifests string) string {
 
 func TestRenderings(t *testing.T) {
 	for _, r := range renderings {
-		text := flat(render(t, chart, append(r.values, "--set", "dashboards.enabled=false", "--set", "prometheusRule.enabled=false")...))
+		short := []string{"--set", "dashboards.enabled=false", "--set", "prometheusRule.enabled=false"}
+		text := flat(render(t, chart, append(r.values, short...)...))
 		for _, want := range r.has {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: want %q in\n%s", r.name, want, text)

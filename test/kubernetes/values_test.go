@@ -117,7 +117,8 @@ func TestDocumentedConfigurations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rendered := configMap(t, objects(t, render(t, chart, append(required, "-f", write(t, "values.yaml", string(values)))...)), "canary-replayd", "replayd.yaml")
+		text := render(t, chart, append(required, "-f", write(t, "values.yaml", string(values)))...)
+		rendered := configMap(t, objects(t, text), "canary-replayd", "replayd.yaml")
 		if !strings.Contains(rendered, "name: vllm\n") {
 			t.Errorf("%s: want its target, got\n%s", name, rendered)
 		}
@@ -125,10 +126,12 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 }
 
-// The README's values, for a restricted namespace and for a trace that is too large for a ConfigMap, hold to the standards.
+// The README's values, for a restricted namespace and for a trace that is too large for a ConfigMap, hold to the
+// standards.
 func TestDocumentedValues(t *testing.T) {
 	for begin, has := range map[string][]string{
-		"# a restricted namespace\n":  {"kind: NetworkPolicy", "policyTypes: [Ingress, Egress] ingress: - from:", names + "- to:"},
+		"# a restricted namespace\n": {"kind: NetworkPolicy", "policyTypes: [Ingress, Egress] ingress: - from:", names +
+			"- to:"},
 		"# a trace that is fetched\n": {"initContainers: - args: - --fail", "- --output - /data/conversation_trace.jsonl"},
 	} {
 		_, begins, _ := strings.Cut(read(t, chart+"/README.md"), begin)

@@ -110,7 +110,8 @@ func (c *run) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	recomputed(t, dir, e)
 }
 
-// recomputed checks that an independent program computes the ledger and the figures from the records, the engine's log and the export.
+// recomputed checks that an independent program computes the ledger and the figures from the records, the engine's
+// log and the export.
 func recomputed(t *testing.T, dir string, e engine) {
 	t.Helper()
 	said, err := exec.CommandContext(t.Context(), "python3", "../report/recompute.py", filepath.Join(dir, artifacts),

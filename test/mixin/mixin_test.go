@@ -179,8 +179,8 @@ func TestDashboardsAreTheShippedOnes(t *testing.T) {
 	}
 }
 
-// Each alert gets its link and its labels, those that are excluded go, with their group after the last one, and each dashboard gets its tags.
-// All else is as shipped.
+// Each alert gets its link and its labels, those that are excluded go, with their group after the last one, and each
+// dashboard gets its tags. All else is as shipped.
 func TestConfiguration(t *testing.T) {
 	want := load(t, "")
 	excluded := []string{"ReplaydTTFTRegression"} // an alert of several rules, and a whole group
@@ -202,12 +202,16 @@ func TestConfiguration(t *testing.T) {
 	for _, d := range want.GrafanaDashboards {
 		d["tags"] = append(d["tags"].([]any), "inference")
 	}
-	config := "runbookBase: 'https://wiki.example.com', alertLabels: { team: 'inference', severity: 'none' }, dashboardTags: ['inference'], excludedAlerts: "
-	got := load(t, config+"['"+strings.Join(excluded, "', '")+"']")
+	got := load(t, `
+		runbookBase: 'https://wiki.example.com',
+		alertLabels: { team: 'inference', severity: 'none' },
+		dashboardTags: ['inference'],
+		excludedAlerts: ['`+strings.Join(excluded, "', '")+`'],`)
 	if !reflect.DeepEqual(got, want) {
 		t.Error("want links, labels and tags added, and alerts left out, and nothing else")
 	}
-	_, err := evaluate(t, `((import 'github.com/OWNER/replayd/mixin/mixin.libsonnet') + { _config+:: { excludedAlerts: ['ReplaydUp'] } }).prometheusAlerts`)
+	_, err := evaluate(t, `((import 'github.com/OWNER/replayd/mixin/mixin.libsonnet')
+		+ { _config+:: { excludedAlerts: ['ReplaydUp'] } }).prometheusAlerts`)
 	if want := "excludedAlerts: want names of alerts, got ReplaydUp"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("want the error %q, got %v", want, err)
 	}
@@ -231,7 +235,8 @@ func TestReadmeExample(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
 		t.Fatal(err)
 	}
-	if alerts := made["replayd-alerts.yaml"]; !strings.Contains(alerts, "ReplaydDown") || strings.Contains(alerts, "ReplaydPaused") || !strings.Contains(alerts, "inference") {
+	if alerts := made["replayd-alerts.yaml"]; !strings.Contains(alerts, "ReplaydDown") || strings.Contains(alerts,
+		"ReplaydPaused") || !strings.Contains(alerts, "inference") {
 		t.Errorf("want the alerts of the example, got %s", alerts)
 	}
 	if len(made) != 2+len(load(t, "").GrafanaDashboards) || made["replayd-rules.yaml"] == "" {

@@ -1,6 +1,6 @@
 // Package well_test runs the configurations that the project ships, above all the chart's, with simulated engines in
-// virtual time, and checks how a healthy engine appears on their pages. `go test` checks the pages of a loop. With the tag
-// prometheus (make suite NAME=test-prometheus) promtool evaluates that no alert fires.
+// virtual time, and checks how a healthy engine appears on their pages. `go test` checks the pages of a loop. With
+// the tag prometheus (make suite NAME=test-prometheus) promtool evaluates that no alert fires.
 package well_test
 
 import (
@@ -40,7 +40,8 @@ func of(ttft, itl time.Duration) sim.Options {
 
 // play runs a daemon with an engine for a virtual time. It returns what a Prometheus that scrapes the daemon at an
 // interval would have stored, and the last page.
-func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options, long time.Duration) (r *outside.Recording, last outside.Page) {
+func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options,
+	long time.Duration) (r *outside.Recording, last outside.Page) {
 	t.Helper()
 	r = &outside.Recording{Interval: every}
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +82,8 @@ func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options
 		for end := at.Add(long); at.Before(end); at = at.Add(every) {
 			<-time.After(time.Until(at))
 			synctest.Wait()
-			if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd", "instance": "a:9797"}); err != nil {
+			if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd",
+				"instance": "a:9797"}); err != nil {
 				t.Fatal(err)
 			}
 		}
