@@ -9,28 +9,6 @@ import (
 	"time"
 )
 
-func TestQuantile(t *testing.T) {
-	f := func(s Sample, q, want float64) {
-		t.Helper()
-		if got := s.Quantile(q); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
-			t.Errorf("quantile %v of %v: want %v, got %v", q, s, want, got)
-		}
-	}
-	f(nil, 0.5, math.NaN())
-	f(Sample{7}, 0.99, 7)
-	f(Sample{3, 1, 2}, 0.5, 2)
-	f(Sample{4, 1, 3, 2}, 0.5, 2.5)
-	f(Sample{0, 100}, 0.99, 99)
-	f(Sample{1, 5, 3}, 1, 5)
-	f(Sample{1, 5, 3}, 0, 1)
-	if got := (Sample{1, 2, 6}).Mean(); got != 3 {
-		t.Errorf("want a mean of 3, got %v", got)
-	}
-	if got := Median(4, math.NaN(), 2); got != 3 {
-		t.Errorf("want a median of 3, got %v", got)
-	}
-}
-
 func TestSteal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -22,7 +22,6 @@ func TestIncidents(t *testing.T) {
 	for _, a := range w.watch.seen(t, began) {
 		t.Errorf("nothing is wrong: want it quiet: %s fired", a.name())
 	}
-	w.lateness(t)
 
 	var lines []line
 	for _, in := range w.incidents() {
@@ -106,18 +105,6 @@ func (w *world) waitForHistory(t *testing.T, began time.Time) {
 	case <-timer.C:
 	case <-w.replayd.Done:
 		t.Fatalf("replayd ended: %v", w.replayd.Err)
-	}
-}
-
-// lateness shows how busy this machine is: if replayd itself is late, the test fails rightly.
-func (w *world) lateness(t *testing.T) {
-	t.Helper()
-	worst, err := w.prom.Query(t.Context(), "max_over_time(workload:replayd_own_lateness_seconds:mean5m[10m])", time.Time{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range worst {
-		t.Logf("%s was late by %.1f ms at worst, in the mean of %v", s.Metric["workload"], 1000*s.Value.Number(), 5*time.Minute/scale)
 	}
 }
 
