@@ -95,11 +95,10 @@ func (a *alert) words() (faults []string) {
 type watch struct {
 	url string
 
-	mu    sync.Mutex
-	now   map[string]*alert // by fingerprint
-	all   []*alert          // in the order in which they were first seen
-	polls int
-	err   error // of the failed poll, which is the last
+	mu  sync.Mutex
+	now map[string]*alert // by fingerprint
+	all []*alert          // in the order in which they were first seen
+	err error             // of the failed poll, which is the last
 }
 
 const pollEvery = 200 * time.Millisecond
@@ -148,7 +147,6 @@ func (w *watch) poll(ctx context.Context) error {
 	if w.err = err; err != nil {
 		return err
 	}
-	w.polls++
 	here := map[string]bool{}
 	for _, one := range has {
 		a := w.now[one.Fingerprint]
