@@ -3,8 +3,8 @@
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help suites suite test lint fmt check build build-dcgm image image-push sbom release release-push \
-  generate goldens docs dashboards chart owner clean force
+.PHONY: help suites suite test lint fmt check build build-dcgm image image-push sbom release release-dry-run \
+  generate goldens docs dashboards chart clean force
 
 # The product is built without cgo, and so are its tests: one build serves both. Only the race detector needs it.
 export CGO_ENABLED := 0
@@ -16,7 +16,7 @@ BRANCH   := $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null || echo unknown)
 DATE := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d-%H:%M:%S 2>/dev/null || echo unknown)
 
 STAMP   := github.com/prometheus/common/version
-LDFLAGS := -X $(STAMP).Version=$(VERSION) -X $(STAMP).Revision=$(REVISION) \
+LDFLAGS  = -X $(STAMP).Version=$(VERSION) -X $(STAMP).Revision=$(REVISION) \
   -X $(STAMP).Branch=$(BRANCH) -X $(STAMP).BuildDate=$(DATE)
 
 IMAGE      ?= replayd
@@ -26,12 +26,10 @@ PLATFORMS  ?= linux/amd64,linux/arm64
 BUILD_ARGS := --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
   --build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
 
-DIST    ?= $(CURDIR)/dist
-# SMALL=-small: only the two platforms that have packages and an image.
-RELEASE := cd tools/release && go run . -root ../.. -version $(VERSION) -revision $(REVISION) $(SMALL) -out $(DIST)
+export DIST ?= $(CURDIR)/dist
 
-# Tests and tools with libraries that the product must not depend on.
-MODULES := test/mixin test/rollouts tools/release
+# Tests with libraries that the product must not depend on.
+MODULES := test/mixin test/rollouts
 # Those with a thousand packages and more; the suite lint-large looks at them.
 LARGE := test/argo test/flagger test/kubernetes
 
@@ -96,11 +94,13 @@ sbom: build ## bin/replayd.cdx.json: modules and licenses, as CycloneDX
 	go tool -modfile=tools/sbom/go.mod cyclonedx-gomod bin -json -std -licenses -version $(VERSION) \
 	  -output bin/replayd.cdx.json bin/replayd
 
-release: ## dist: every file of a release. COPIES=2 compares two builds
-	$(RELEASE) $(if $(filter 2,$(COPIES)),twice,make)
+# Which branch is checked out is no property of the commit: two builds of it would differ.
+release release-dry-run: BRANCH := HEAD
+release: ## dist: every file of a release. SMALL=1: two platforms
+	@VERSION=$(VERSION) REVISION=$(REVISION) LDFLAGS='$(LDFLAGS)' tools/release
 
-release-push: ## image and chart of dist, for a tag, to OWNER.yaml's registry
-	$(RELEASE) push
+release-dry-run: release ## the same, then installs and runs them: needs root
+	@test/release
 
 docs: ## bin/docs, the documents' site: needs Python 3.11, pip's index
 	@python3 -m venv .cache/docs
@@ -124,10 +124,6 @@ dashboards: ## writes dashboards/*.json anew
 chart: ## copies rules, dashboards and the sample into the chart
 	rm -f deploy/helm/replayd/files/*
 	install -m 0644 $(CHART_FILES) deploy/helm/replayd/files/
-
-owner: ## writes the names in OWNER.yaml where they belong
-	go run ./owner/write
-	$(MAKE) --no-print-directory dashboards chart
 
 clean: ## removes what the other targets made
 	rm -rf bin dist .cache test/tokenizers/node_modules

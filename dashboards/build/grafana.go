@@ -3,13 +3,15 @@ package main
 import (
 	"slices"
 	"strings"
+
+	"replayd/docs/reference"
 )
 
-// Addresses of documents, which `make owner` writes. While they are "", nobody has published the documents, and nothing links to them.
-const (
-	runbook         = "" // docs/reference/alerts.md
-	correlationPage = "" // docs/explanation/correlation.md
-	answersPage     = "" // docs/reference/answers.md
+// Addresses of documents. While they are "", nobody has published the documents, and nothing links to them.
+var (
+	runbook         = reference.Document("docs/reference/alerts.md")
+	correlationPage = reference.Document("docs/explanation/correlation.md")
+	answersPage     = reference.Document("docs/reference/answers.md")
 )
 
 // object is a JSON object in Grafana's format. encoding/json sorts its keys.

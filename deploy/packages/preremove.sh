@@ -4,6 +4,6 @@ set -e
 case "${1:-}" in
 upgrade | failed-upgrade | deconfigure | 1) exit 0 ;;
 esac
-if [ -d /run/systemd/system ]; then
+if [ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]; then
   systemctl disable --now replayd.service
 fi

@@ -10,22 +10,23 @@ import (
 	"replayd/test/outside"
 )
 
-// Only the repository that OWNER.yaml names publishes: no fork does, and without an owner none at all.
+// Only the repository of the constant publishes: no fork does, and while the constant is empty none at all.
 func TestOwned(t *testing.T) {
 	for _, c := range []struct {
 		owner, in string
 		ok        bool
 	}{
-		{`repository: https://github.com/someone/replayd`, "someone/replayd", true},
-		{`repository: "https://github.com/someone/replayd" # the public one`, "someone/replayd", true},
-		{`repository: https://github.com/someone/replayd`, "another/replayd", false},
-		{`repository: https://github.com/someone/replayd`, "someone/replayd2", false},
-		{`repository: ""    # https://github.com/someone/replayd`, "someone/replayd", false},
-		{`module: replayd`, "someone/replayd", false},
+		{"https://github.com/someone/replayd", "someone/replayd", true},
+		{"https://github.com/someone/replayd", "another/replayd", false},
+		{"https://github.com/someone/replayd", "someone/replayd2", false},
+		{"", "someone/replayd", false},
 	} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(root, ".ci/owned"))
-		cmd.Env = append(os.Environ(), "GITHUB_REPOSITORY="+c.in, "OWNER_FILE="+outside.Write(t, t.TempDir(), "OWNER.yaml", "module: replayd\n"+c.owner+"\nimage: replayd\n"))
-		if said, err := cmd.CombinedOutput(); (err == nil) != c.ok || !c.ok && !strings.Contains(string(said), "OWNER.yaml: repository: want https://github.com/"+c.in) {
+		text := "package reference\n\nconst Repository = \"" + c.owner + "\"\n"
+		file := outside.Write(t, t.TempDir(), "reference.go", text)
+		cmd.Env = append(os.Environ(), "GITHUB_REPOSITORY="+c.in, "REFERENCE="+file)
+		said, err := cmd.CombinedOutput()
+		if (err == nil) != c.ok || !c.ok && !strings.Contains(string(said), "Repository: want https://github.com/"+c.in) {
 			t.Errorf("%s in %s: want published %v, got %v: %s", c.owner, c.in, c.ok, err, said)
 		}
 	}
