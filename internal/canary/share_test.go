@@ -119,6 +119,17 @@ func TestExcessBoundHolds(t *testing.T) {
 	}
 }
 
+// Blocks that are all alike leave no doubt about their mean.
+func TestExcessOfEqualBlocks(t *testing.T) {
+	var e excess
+	for range 10 {
+		e.add(0.02)
+	}
+	if got := e.upper(0.01); math.Abs(got-0.02) > 1e-6 {
+		t.Errorf("want a bound of 0.02, got %v", got)
+	}
+}
+
 // Without any failure it takes a number of pairs to rule an excess out: by the definition of the bettors' mean.
 func TestExcessWithoutFailures(t *testing.T) {
 	won := func(n int, x float64) float64 {

@@ -37,13 +37,17 @@ func notes(t *testing.T, mode string, values ...string) string {
 // The notes fit the mode.
 func TestNotes(t *testing.T) {
 	for mode, want := range map[string][]string{
-		"deployment": {"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000",
-			"9797/live", "sample, 3 minutes", "canary-replayd.test:9797"},
+		"deployment": {
+			"kubectl -n test rollout status deployment/canary-replayd\n", "against http://vllm:8000",
+			"9797/live", "sample, 3 minutes", "canary-replayd.test:9797",
+		},
 		"shards": {"rollout status statefulset/canary-replayd\n", "shards.count", "canary-replayd-shards.test:9797"},
-		"job": {"until kubectl -n test get job/canary-replayd-1 ", "| grep -wE 'Complete|Failed'; do sleep",
+		"job": {
+			"until kubectl -n test get job/canary-replayd-1 ", "| grep -wE 'Complete|Failed'; do sleep",
 			"grep 'entered loop'", "/records/NAME.jsonl", "once, from 2026-01-02T15:04:00Z on.",
 			"The next run needs a new job.start", "claim canary-replayd-records",
-			"kubectl -n test delete pvc canary-replayd-records\n"},
+			"kubectl -n test delete pvc canary-replayd-records\n",
+		},
 		"sidecar-example": {"This is an EXAMPLE: a simulated engine", "deployment/canary-replayd -c replayd"},
 	} {
 		text := notes(t, mode)

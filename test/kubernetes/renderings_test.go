@@ -39,8 +39,11 @@ var renderings = []rendering{
 		"livenessProbe: httpGet: {path: /-/healthy,", "readinessProbe: httpGet: {path: /-/ready,",
 	}, []string{"shard:", "kind: NetworkPolicy"}},
 	// rounded up, and 15 s
-	{"a long drain", append(plain("deployment"), "--set", "config.drain=1h1m1.5s"),
-		[]string{"terminationGracePeriodSeconds: 3677 "}, nil},
+	{
+		"a long drain", append(plain("deployment"), "--set", "config.drain=1h1m1.5s"),
+		[]string{"terminationGracePeriodSeconds: 3677 "},
+		nil,
+	},
 	{"shards with everything", full("shards"), []string{
 		"kind: StatefulSet", "replicas: 4 serviceName: canary-replayd-shards podManagementPolicy: Parallel",
 		"name: canary-replayd-shards namespace: test", "clusterIP: None publishNotReadyAddresses: true", watched, whole,
@@ -52,7 +55,8 @@ var renderings = []rendering{
 	{
 		"nobody may scrape",
 		append(full("shards"), "--set", "monitor.enabled=false", "--set", "networkPolicy.metricsFrom=null"),
-		[]string{"policyTypes: [Ingress, Egress] ingress: [] " + names}, nil,
+		[]string{"policyTypes: [Ingress, Egress] ingress: [] " + names},
+		nil,
 	},
 	{"job with everything", full("job"), []string{
 		"completionMode: Indexed completions: 4 parallelism: 4 backoffLimitPerIndex: 0", "ttlSecondsAfterFinished: 86400",

@@ -41,7 +41,8 @@ func of(ttft, itl time.Duration) sim.Options {
 // play runs a daemon with an engine for a virtual time. It returns what a Prometheus that scrapes the daemon at an
 // interval would have stored, and the last page.
 func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options,
-	long time.Duration) (r *outside.Recording, last outside.Page) {
+	long time.Duration,
+) (r *outside.Recording, last outside.Page) {
 	t.Helper()
 	r = &outside.Recording{Interval: every}
 	synctest.Test(t, func(t *testing.T) {
@@ -82,8 +83,10 @@ func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options
 		for end := at.Add(long); at.Before(end); at = at.Add(every) {
 			<-time.After(time.Until(at))
 			synctest.Wait()
-			if last, err = r.Scrape(reg, map[string]string{"cluster": "c", "namespace": "n", "job": "replayd",
-				"instance": "a:9797"}); err != nil {
+			if last, err = r.Scrape(reg, map[string]string{
+				"cluster": "c", "namespace": "n", "job": "replayd",
+				"instance": "a:9797",
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
