@@ -94,7 +94,7 @@ func TestWhatIsWrittenIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"sim.jsonl", "run.jsonl", "a/artifacts/profile_export.jsonl", "c/report.html", "report.json", "d/report.html", "e/f/trace.html",
+		"sim.jsonl", "run.jsonl", "a/artifacts/profile_export.jsonl", "c/report.html", "report.json", "d/report.html", "e/f/trace.json",
 		"converted.jsonl", "g/compare.html", "serve.jsonl", "serve.jsonl.1", "state", "sweep/before",
 	} {
 		if !slices.Contains(names, filepath.FromSlash(want)) {

@@ -87,6 +87,16 @@ var noises = []noise{
 	{name: "prefix caches, emptied each 30 min", cache: 0.3},
 }
 
+// noiseOf returns the noise of a name.
+func noiseOf(name string) noise {
+	for _, n := range noises {
+		if n.name == name {
+			return n
+		}
+	}
+	panic("no noise " + name)
+}
+
 // A clock says how fast a pod is. Its instants never go back.
 type clock struct {
 	rng                  *rand.Rand
