@@ -35,7 +35,7 @@ func TestPublicAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	image := regexp.MustCompile(`(?m)^  repository: "([^"]*)"`).FindSubmatch(values)
-	if image == nil || (len(image[1]) > 0) != (reference.Repository != "") {
+	if len(image) != 2 || (len(image[1]) > 0) != (reference.Repository != "") {
 		t.Errorf("helm/replayd/values.yaml: want an image.repository where the project is published, got %q", image)
 	}
 }

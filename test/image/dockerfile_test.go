@@ -122,8 +122,10 @@ func TestImages(t *testing.T) {
 		t.Errorf("want the default target replayd, from scratch, got %s from %s", plain.name, plain.base)
 	}
 	for _, s := range []stage{plain, dcgm} {
-		for _, label := range []string{`title="replayd"`, `description="`, `licenses="Apache-2.0"`,
-			`vendor="The replayd Authors"`, `version="$VERSION"`, `revision="$REVISION"`} {
+		for _, label := range []string{
+			`title="replayd"`, `description="`, `licenses="Apache-2.0"`, `vendor="The replayd Authors"`, `version="$VERSION"`,
+			`revision="$REVISION"`,
+		} {
 			if text := s.last(t, "LABEL").text; !strings.Contains(text, " org.opencontainers.image."+label) &&
 				!strings.HasPrefix(text, "org.opencontainers.image."+label) {
 				t.Errorf("%s: want the label %s, got %s", s.name, label, text)

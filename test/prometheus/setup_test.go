@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	repository = "../.."
-
 	user     = "prometheus"
 	password = "secret"
 	hash     = "$2a$04$4edF.6YLvdOTjChNtKGpwe9YFz6VVIzSVmRJiqGOsl9sfF3YQSMsu" // bcrypt of the password
