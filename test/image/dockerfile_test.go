@@ -114,7 +114,7 @@ func (s stage) probe(t *testing.T) []string {
 	return probe.words()
 }
 
-// Both images run as a numeric user without rights, say what they are, and differ only in their base.
+// Both images run as a numeric user without rights, have the same labels, and differ only in their base.
 func TestImages(t *testing.T) {
 	all := stages(t)
 	plain, dcgm := all[len(all)-1], named(t, "dcgm")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A rendering is what the manifests of some values have, beside what schemas and standards ask, and what they have not.
+// A rendering is some values of the chart, with texts that its manifests must have and texts that they must not have.
 type rendering struct {
 	name    string
 	values  []string
