@@ -46,6 +46,32 @@ func TestFasterHasNoTail(t *testing.T) {
 	}
 }
 
+// Where a few requests take longer by what the tolerance and the wander allow a latency, that is no tail, however little noise there is. Longer
+// by more, they are.
+func TestToleratedHasNoTail(t *testing.T) {
+	for _, c := range []struct {
+		wander, longer float64
+		fails          bool
+	}{{0, 1.15, false}, {0, 1.3, true}, {0.1, 1.3, false}, {0.1, 1.45, true}} {
+		s := newSource(4)
+		s.noise = 0.001
+		s.form = func(p *Pair, rng *rand.Rand) {
+			if rng.Float64() < 0.1 {
+				p.Requests[Candidate].lengthen(c.longer)
+			}
+		}
+		o := Defaults()
+		o.Tolerance, o.Wander = 0.2, c.wander
+		one := New(o)
+		for range 4 * 3600 {
+			one.Add(s.next())
+		}
+		if j := one.Judge(); (j.Verdict == Fail) != c.fails {
+			t.Errorf("wander %v, longer by ×%v: %s", c.wander, c.longer, j.Text(o))
+		}
+	}
+}
+
 // One burst of errors, long after all was well, convicts nobody. A small share of errors that stays does, and so does an outage.
 func TestBadNeedsMoreThanABurst(t *testing.T) {
 	for _, c := range []struct {

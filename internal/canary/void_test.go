@@ -66,6 +66,19 @@ func TestVoidForAWhile(t *testing.T) {
 	}
 }
 
+// Pairs of the warm-up are expected to be void: as many as they are, a block whose other pairs are good has latencies. Where a tenth of the
+// others is void, it has none.
+func TestWarmUpIsNoVoid(t *testing.T) {
+	for late, want := range map[int64]bool{0: false, 2: false, 3: true} {
+		var b block
+		b.Judged, b.Void = 20-late, 60+late
+		b.Voids[VoidWarmUp], b.Voids[VoidLate] = 60, late
+		if b.isVoid() != want {
+			t.Errorf("%d late pairs of 20 beside 60 of the warm-up: want void %v", late, want)
+		}
+	}
+}
+
 // Counts by reason keep their names in JSON. Reasons of another version are left out.
 func TestVoidCounts(t *testing.T) {
 	var c VoidCounts

@@ -80,6 +80,9 @@ func TestStateHasOneOwner(t *testing.T) {
 		}
 		other.Release(c)
 		synctest.Wait()
+		if text, err := os.ReadFile(path + lockSuffix); len(text) > 0 || err != nil {
+			t.Errorf("nobody has it, and its lock file says %q, %v", text, err)
+		}
 	})
 }
 

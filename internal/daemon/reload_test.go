@@ -65,6 +65,17 @@ func TestReloadOfTheObjective(t *testing.T) {
 	d.end()
 }
 
+// A workload that stays takes a new drain time: the stop after it cuts what the old one would wait for.
+func TestReloadOfTheDrain(t *testing.T) {
+	d, _ := gated(t)
+	d.reload(func(c *config.Config) { c.Drain = time.Millisecond })
+	d.stop()
+	if r := d.next(); r.ID != "w/0/0" || r.Outcome != measure.Aborted {
+		t.Errorf("want the first row aborted, got %s: %s", r.ID, r.Outcome)
+	}
+	d.end()
+}
+
 // A bad configuration changes nothing. The answer says why, and the two reload series show it.
 func TestBadReloadChangesNothing(t *testing.T) {
 	_, url := engine(t, func(*sim.Options) {})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"replayd/internal/config"
 	"replayd/internal/measure"
@@ -127,7 +128,9 @@ func gated(t *testing.T) (*daemon, *gate) {
 	g := newGate(t)
 	w := once("w", "gate", write(t, "trace.jsonl", rows(2)))
 	w.Lanes, w.MaxWait, w.Prompt.Calibrate = 1, 0, false
-	d := start(t, conf([]config.Target{target("gate", g.url)}, w))
+	c := conf([]config.Target{target("gate", g.url)}, w)
+	c.Web.EnableLifecycle, c.Drain = true, time.Hour
+	d := start(t, c)
 	if id := <-g.came; id != "w/0/0" {
 		t.Errorf("want w/0/0 first, got %s", id)
 	}

@@ -54,6 +54,24 @@ func TestReaderDoesNotKnowThatTheClockWasSet(t *testing.T) {
 	}
 }
 
+// A clock that is set back by up to a loop repeats what it repeats; by more, the plan is entered anew, and what was read of it is forgotten.
+func TestClockSetBack(t *testing.T) {
+	for back, want := range map[time.Duration]Rejoin{1900 * time.Millisecond: SetBack, 2100 * time.Millisecond: SetFarBack} {
+		s := &setting{Dispatcher: New(Config{Lanes: 1, FollowsWall: true})}
+		s.read(s.begin(0, false), 1500*time.Millisecond)
+		s.own, s.wall = time.Second, -back
+		var told []Rejoin
+		for _, a := range s.step(Event{Kind: Tick}) {
+			if a.Kind == Rejoined {
+				told = append(told, a.Why)
+			}
+		}
+		if len(told) != 1 || told[0] != want || (s.Weight() == 0) != (want == SetFarBack) {
+			t.Errorf("back by %v: told %v, want %v; %d bytes of rows are kept", back, told, want, s.Weight())
+		}
+	}
+}
+
 // The loops of a plan that does not follow the wall clock go on at their pace when it is set.
 func TestNextLoopAfterTheClockWasSet(t *testing.T) {
 	for _, set := range []time.Duration{-24 * time.Hour, 24 * time.Hour, -10 * time.Millisecond} {

@@ -20,6 +20,7 @@ type tally struct {
 	expected, waiting, inFlight, finished, filtered int
 	dropped                                         map[measure.DropReason]int
 	large                                           []int // rows that alone exceed the whole budget
+	slots                                           int   // taken, without those of rows that wait for a lane or are in flight
 }
 
 // balance checks the ledger (see MEASURE): expected = finished + dropped + in flight + waiting, none of them negative.
@@ -30,6 +31,9 @@ func (c *tally) balance() error {
 	}
 	if sum != c.expected || c.waiting < 0 || c.inFlight < 0 {
 		return fmt.Errorf("want expected = finished + dropped + in flight + waiting, got %+v", *c)
+	}
+	if c.slots != 0 {
+		return fmt.Errorf("want each slot given back, got %d too many", c.slots)
 	}
 	return nil
 }
@@ -66,6 +70,7 @@ func (q *queue) count() {
 		}
 	}
 	q.out = q.out[:0]
+	q.c.slots = q.Slots.taken - q.waiting.n - q.flying
 }
 
 func (q *queue) add(l *Loop, r *Row) {

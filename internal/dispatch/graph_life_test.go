@@ -272,6 +272,9 @@ func (g *graphLife) balance() error {
 		return fmt.Errorf("expected %d, finished %d, dropped %d, in flight %d (%d), waiting %d, weight %d (%d)",
 			expected, finished, dropped, flying, g.d.flying, waiting, weight, g.d.weight)
 	}
+	if taken := g.d.Slots.taken; taken != g.d.waiting.n+flying {
+		return fmt.Errorf("%d slots taken, %d rows wait for a lane, %d in flight", taken, g.d.waiting.n, flying)
+	}
 	return nil
 }
 

@@ -314,3 +314,19 @@ func TestRowsThatAreReadLate(t *testing.T) {
 	step(60_000, Event{Kind: RowRead, Loop: d.Loop(0), Row: planned(read, 50_000, "", 0)}) // after a standstill
 	want(t, "missed, with those that wait", verbs[Drop] > rows/2, true)
 }
+
+// A stop that comes before the process noticed that a row was due counts it, as dropped. The row of the very instant was never expected.
+func TestStopCountsWhatWasDue(t *testing.T) {
+	s := &setting{Dispatcher: New(Config{Lanes: 1})}
+	l := s.begin(0, false)
+	for _, at := range []time.Duration{0, 5 * time.Millisecond, 10 * time.Millisecond} {
+		s.read(l, at)
+	}
+	s.own = 10 * time.Millisecond
+	kinds := map[Verb]int{}
+	for _, a := range s.step(Event{Kind: Stop}) {
+		kinds[a.Kind]++
+	}
+	want(t, "expected then", kinds[Expect], 1)
+	want(t, "dropped", kinds[Drop], 2)
+}

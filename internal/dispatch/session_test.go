@@ -48,6 +48,23 @@ func TestGapOfALateTurn(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
+// Of a row of the plan and a turn that come due at one instant, the row of the plan goes first: both sides of a comparison have the same order.
+func TestTurnAndRowAtOneInstant(t *testing.T) {
+	q, c := newQueue(1)
+	for _, r := range []*Row{planned(0, 0, "s", 0), planned(1, 0, "s", 20*time.Millisecond), planned(2, 20, "", 0)} {
+		q.add(q.loops[0], r)
+	}
+	q.fire(at(0))
+	_, flying := takeAll(q, at(0))
+	c.end(q, flying[0], true, at(0))
+	q.fire(at(20))
+	rows, flying := takeAll(q, at(20))
+	want(t, "first", rows, []int{2})
+	c.end(q, flying[0], true, at(21))
+	rows, _ = takeAll(q, at(21))
+	want(t, "second", rows, []int{1})
+}
+
 // A turn whose due time falls at the end does not come due, whether the end of the turn before or the end of the plan
 // is seen first.
 func TestGapAtTheVeryEnd(t *testing.T) {
