@@ -122,7 +122,7 @@ func (l load) loop(t *testing.T, dir, target string, requests int, spacing time.
 	t.Helper()
 	p := outside.Start(t, filepath.Join(dir, "floor.out"), rig.Program("floor"), "--url", target, "--streams", strconv.Itoa(l.streams),
 		"--requests", strconv.Itoa(requests), "--spacing", spacing.String(), "--tokens", strconv.Itoa(l.tokens), "--out", out)
-	p.Wait(t, time.Minute)
+	p.Wait(t)
 	if err := json.Unmarshal([]byte(p.Said(t)), &s); p.Err != nil || err != nil {
 		t.Fatalf("floor: %v, %v: %s", p.Err, err, p.Said(t))
 	}
@@ -148,7 +148,7 @@ func serve(t *testing.T, dir, target, more string) (*outside.Process, string) {
 // first waits until the first request is due.
 func first(t *testing.T, url string) time.Time {
 	t.Helper()
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		page, err := outside.Scrape(t.Context(), url)
 		if err == nil && page.Sum("replayd_requests_expected_total") == 0 {
 			err = fmt.Errorf("want a request on the page, got none")

@@ -36,7 +36,7 @@ func TestWaiting(t *testing.T) {
 		}
 		trace := outside.Write(t, dir, "trace.jsonl", rows.String())
 		p, url := serve(t, dir, stamp.URL, fmt.Sprintf("trace: {path: %q}, repeat: {mode: once}, lanes: 1, max_wait: 2h", trace))
-		outside.Until(t, 2*time.Minute, func() error {
+		outside.Until(t, func() error {
 			page, err := outside.Scrape(t.Context(), url)
 			if err == nil && page.Sum("replayd_requests_waiting") < float64(n-1) {
 				err = fmt.Errorf("want %d requests that wait, got %v", n-1, page.Sum("replayd_requests_waiting"))

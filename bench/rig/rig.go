@@ -88,7 +88,7 @@ func Serve(t *testing.T, o Options, flags ...string) Server {
 	}
 	flags = append(flags, "--log", s.log)
 	s.Process = outside.Start(t, filepath.Join(dir, "stamp.out"), Program("stamp"), flags...)
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		said, _, whole := strings.Cut(s.Said(t), "\n")
 		if !whole {
 			return errors.New("the server says no address")
@@ -102,7 +102,7 @@ func Serve(t *testing.T, o Options, flags ...string) Server {
 // Stamps ends the server and returns its records by id.
 func (s Server) Stamps(t *testing.T) map[string]lab.Stamped {
 	t.Helper()
-	s.Term(t, 30*time.Second)
+	s.Term(t)
 	all, err := lab.ReadLines[lab.Stamped](s.log)
 	if err != nil {
 		t.Fatal(err)

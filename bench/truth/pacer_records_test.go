@@ -63,7 +63,7 @@ func runRecords(t *testing.T, s rig.Server, trace string, within time.Duration, 
 		"--max-wait", "0", "--log.level", "warn",
 	}, args...)
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
-	p.Wait(t, within)
+	p.WaitIn(t, within)
 	if p.Err != nil {
 		t.Fatalf("replayd: want exit 0, got %v", p.Err)
 	}

@@ -38,7 +38,7 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 	p := outside.Start(t, filepath.Join(dir, "replayd.out"), binary, args...)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
 	defer cpu.Stop()
-	outside.Until(t, time.Minute+slice, func() error {
+	outside.UntilIn(t, time.Minute+slice, func() error {
 		select {
 		case <-p.Done:
 			t.Fatalf("want replayd to hold, it ended: %v", p.Err)
@@ -50,7 +50,7 @@ func playReplayd(t *testing.T, l load, slice time.Duration, s rig.Server) played
 		return nil
 	})
 	families := outside.ScrapeNative(t, "http://"+listen)
-	p.Term(t, 10*time.Second)
+	p.Term(t)
 	if ok := families.Sum("replayd_requests_total", "ok"); ok != float64(n) {
 		t.Errorf("want %d requests ok, got %v", n, ok)
 	}

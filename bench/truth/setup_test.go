@@ -75,7 +75,7 @@ func playFloor(t *testing.T, l load, slice time.Duration, s rig.Server) played {
 		"--out", out)
 	cpu := lab.WatchCPU(p.Cmd.Process.Pid)
 	defer cpu.Stop()
-	p.Wait(t, 2*time.Minute)
+	p.Wait(t)
 	if p.Err != nil {
 		t.Fatalf("floor: want exit 0, got %v", p.Err)
 	}

@@ -22,13 +22,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// commandTime is the time limit of a command that should end by itself.
-const commandTime = 2 * time.Minute
-
 // refusal runs a command line that must be refused, and returns the lines of its error.
 func refusal(args ...string) string {
 	signals := make(chan os.Signal, 2)
-	stop := time.AfterFunc(commandTime, func() { signals <- syscall.SIGTERM; signals <- syscall.SIGTERM })
+	stop := time.AfterFunc(outside.Patience, func() { signals <- syscall.SIGTERM; signals <- syscall.SIGTERM })
 	defer stop.Stop()
 	var stderr bytes.Buffer
 	code := run(args, signals, &world{in: strings.NewReader(""), out: io.Discard, err: &stderr})
@@ -144,7 +141,7 @@ workloads: [{name: stays, trace: {path: good.jsonl}}]
 		}
 	})
 	url = "http://" + address
-	outside.Until(t, commandTime, func() error {
+	outside.Until(t, func() error {
 		status, _, err := outside.Call(context.Background(), http.DefaultClient, http.MethodGet, url+"/-/ready")
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("status %d", status)

@@ -20,9 +20,6 @@ import (
 	"replayd/test/outside"
 )
 
-// patience is the time limit of every wait in a script.
-const patience = 30 * time.Second
-
 // exit CODE PROGRAM ARGS… runs a program and expects the exit code. The commands stdout and stderr then check its
 // output.
 func exit(ts *testscript.TestScript, neg bool, args []string) {
@@ -56,7 +53,7 @@ func fetch(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: fetch URL")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), outside.Patience)
 	defer cancel()
 	body, err := page(ctx, args[0])
 	ts.Check(err)
@@ -70,7 +67,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: waitfor URL [PATTERN]")
 	}
 	pattern := regexp.MustCompile("(?m)" + strings.Join(args[1:], ""))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), outside.Patience)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -82,7 +79,7 @@ func waitFor(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			ts.Fatalf("no %v at %s within %v: %v\n%s", pattern, args[0], patience, err, body)
+			ts.Fatalf("no %v at %s within %v: %v\n%s", pattern, args[0], outside.Patience, err, body)
 		}
 	}
 }
@@ -138,7 +135,7 @@ func saw(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: saw FILE PATTERN")
 	}
 	pattern := regexp.MustCompile("(?m)" + args[1])
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), outside.Patience)
 	defer cancel()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
@@ -150,7 +147,7 @@ func saw(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-again.C:
 		case <-ctx.Done():
-			ts.Fatalf("no %v in %s within %v: %v\n%s", pattern, args[0], patience, err, text)
+			ts.Fatalf("no %v in %s within %v: %v\n%s", pattern, args[0], outside.Patience, err, text)
 		}
 	}
 }

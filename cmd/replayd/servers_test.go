@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"replayd/test/outside"
 )
 
 // A stranger is a server that does not behave as replayd expects. It counts connections, and the requests of a trace
@@ -112,7 +114,7 @@ func (s *stranger) serve() {
 			if s.answer == nil {
 				return
 			}
-			_ = conn.SetDeadline(time.Now().Add(patience)) // a script must end
+			_ = conn.SetDeadline(time.Now().Add(outside.Patience)) // a script must end
 			req, err := http.ReadRequest(bufio.NewReader(conn))
 			if err != nil {
 				return

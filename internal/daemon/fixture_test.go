@@ -24,9 +24,6 @@ import (
 	"replayd/test/outside"
 )
 
-// patience bounds every wait for an event.
-const patience = 20 * time.Second
-
 // served counts the requests in the log of a simulated engine.
 type served struct {
 	mu      sync.Mutex
@@ -235,7 +232,7 @@ func (d *daemon) end() {
 		if err != nil {
 			d.t.Errorf("want a clean end, got %v", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(outside.Patience):
 		d.t.Fatal("it does not end")
 	}
 }
@@ -246,7 +243,7 @@ func (d *daemon) next() measure.Request {
 	select {
 	case r := <-d.finished:
 		return r
-	case <-time.After(patience):
+	case <-time.After(outside.Patience):
 		d.t.Fatal("no request ends")
 		return measure.Request{}
 	}
@@ -255,7 +252,7 @@ func (d *daemon) next() measure.Request {
 // see scrapes until the page has all the lines.
 func (d *daemon) see(lines ...string) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), outside.Patience)
 	defer cancel()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
@@ -281,7 +278,7 @@ func (d *daemon) see(lines ...string) {
 // unsee scrapes until a text is no longer on the page.
 func (d *daemon) unsee(text string) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(d.t.Context(), outside.Patience)
 	defer cancel()
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()

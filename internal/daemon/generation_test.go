@@ -23,6 +23,7 @@ import (
 	"replayd/internal/replay"
 	"replayd/internal/sim"
 	"replayd/test/machine"
+	"replayd/test/outside"
 )
 
 // heard collects the outcomes and failures of a generation. It is safe for concurrent use.
@@ -59,7 +60,7 @@ func (h *heard) run(t *testing.T, c config.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), outside.Patience)
 	defer cancel()
 	g.Start(ctx, ctx)
 	_ = g.outlast(ctx)

@@ -8,6 +8,7 @@ import (
 	"replayd/internal/config"
 	"replayd/internal/measure"
 	"replayd/internal/sim"
+	"replayd/test/outside"
 )
 
 // A trace has rows at 0, 15 and 70 minutes. From the tenth minute on and at twice the speed, it takes 30 minutes.
@@ -26,7 +27,7 @@ func TestProgressOfAWorkload(t *testing.T) {
 			started := func(g *Generation) {
 				again := time.NewTicker(time.Millisecond)
 				defer again.Stop()
-				patient, cancel := context.WithTimeout(ctx, patience)
+				patient, cancel := context.WithTimeout(ctx, outside.Patience)
 				defer cancel()
 				for s = g.Progress(); s.Length == 0 && rows == 0; s = g.Progress() {
 					select {
@@ -43,7 +44,7 @@ func TestProgressOfAWorkload(t *testing.T) {
 			if err := once.Run(ctx, t.Context()); err != nil {
 				t.Error(err)
 			}
-			if s.Length != want || s.Left < want-patience || s.Left > want+2*time.Second || s.Ledger.InFlight != 0 {
+			if s.Length != want || s.Left < want-outside.Patience || s.Left > want+2*time.Second || s.Ledger.InFlight != 0 {
 				t.Errorf("want %v to be played and as much left, got %+v", want, s)
 			}
 		})

@@ -121,7 +121,7 @@ func TestOnceWaitReady(t *testing.T) {
 	o := (&heard{}).options(conf([]config.Target{target("sim", "http://"+address)}, once("w", "sim", write(t, "trace.jsonl", rows(3)))))
 	o.Observers = append(o.Observers, seen)
 	err := Once{
-		Options: o, WaitReady: patience, Started: nothing, Ended: func(measure.Ledger, error) {},
+		Options: o, WaitReady: outside.Patience, Started: nothing, Ended: func(measure.Ledger, error) {},
 		Tried: func(_ string, err error) {
 			tries = append(tries, fmt.Sprint(err != nil))
 			if err != nil {

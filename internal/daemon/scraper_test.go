@@ -37,7 +37,7 @@ func (d *daemon) page() outside.Page {
 // until scrapes until a condition holds, and returns the page.
 func (d *daemon) until(what string, holds func(p outside.Page) bool) outside.Page {
 	d.t.Helper()
-	for end := time.Now().Add(patience); ; {
+	for end := time.Now().Add(outside.Patience); ; {
 		p := d.page()
 		if holds(p) {
 			return p

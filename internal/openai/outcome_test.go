@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/common/config"
 
 	"replayd/internal/measure"
+	"replayd/test/outside"
 	"replayd/test/wiretest"
 )
 
@@ -241,12 +242,7 @@ func TestOutcomeEarlyRefusal(t *testing.T) {
 }
 
 func TestOutcomeRefused(t *testing.T) {
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	address := outside.Address(t)
 	for _, url := range []string{"http://" + address, "https://" + address, "http://no-such-host.invalid"} {
 		var req measure.Request
 		do(t, newClient(t, Target{Options: Options{URL: url, Timeouts: limits}}).Lane(), &req)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/test/outside"
 	"replayd/test/wiretest"
 )
 
@@ -14,7 +15,7 @@ import (
 func untilStamped(t *testing.T, req *measure.Request, play func()) {
 	t.Helper()
 	for begin := time.Now(); !req.Timeline.Kernel; {
-		if time.Since(begin) > 10*time.Second {
+		if time.Since(begin) > outside.Patience {
 			wiretest.NoStamps(t)
 		}
 		play()

@@ -23,6 +23,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	commoncfg "github.com/prometheus/common/config"
+
+	"replayd/test/outside"
 )
 
 // fetcher returns a fetcher with the default options after change.
@@ -274,12 +276,7 @@ func TestGetEnds(t *testing.T) {
 }
 
 func TestGetConnect(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close() // no server listens there any more
+	address := outside.Address(t) // no server listens there
 	for _, c := range []struct{ url, want string }{
 		{"http://user:sesame@" + address + "/m", "http://xxxxx@" + address + "/m: dial tcp " + address + ": connect: connection refused"},
 		{"ftp://user:sesame@x/m", `want an http or https URL of a metrics page, got "ftp://xxxxx@x/m"`},

@@ -52,7 +52,7 @@ const grace = 50 * time.Second
 // wait waits for the end and reads the table.
 func (c *comparison) wait(t *testing.T) *said {
 	t.Helper()
-	c.Wait(t, c.longest+grace)
+	c.WaitIn(t, c.longest+grace)
 	text := c.Said(t)
 	s := &said{
 		took: c.Ended.Sub(c.Began), began: c.Began, end: c.Ended,

@@ -30,7 +30,7 @@ func TestFreezeFails(t *testing.T) {
 	}
 	began := time.Now()
 	p.candidate.process.Signal(t, syscall.SIGSTOP)
-	outside.Until(t, c.longest, func() error {
+	outside.UntilIn(t, c.longest, func() error {
 		select {
 		case <-c.Done:
 		default:

@@ -69,7 +69,7 @@ func stamped(t *testing.T, dir, program, name string) *server {
 	t.Helper()
 	s := &server{name: name, log: filepath.Join(dir, name+".jsonl")}
 	s.process = outside.Start(t, filepath.Join(dir, name+".out"), program, "--ttft", "36ms", "--itl", "8ms", "--log", s.log)
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		if _, address, ok := strings.Cut(s.process.Said(t), "listening on "); ok {
 			s.address = strings.TrimSpace(address)
 			return nil
@@ -82,7 +82,7 @@ func stamped(t *testing.T, dir, program, name string) *server {
 // stamps ends the server and returns its requests by loop/row.
 func (s *server) stamps(t *testing.T) map[string]lab.Stamped {
 	t.Helper()
-	s.process.Term(t, 30*time.Second)
+	s.process.Term(t)
 	all, err := lab.ReadLines[lab.Stamped](s.log)
 	if err != nil {
 		t.Fatal(err)

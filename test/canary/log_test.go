@@ -32,7 +32,7 @@ func (p *pair) read(t *testing.T, since time.Time) *logs {
 	t.Helper()
 	for _, s := range []*server{p.baseline, p.candidate} {
 		if s.process != nil { // one process may be both sides
-			s.process.Term(t, 10*time.Second)
+			s.process.Term(t)
 		}
 	}
 	base, cand := p.baseline.rows(t, since), p.candidate.rows(t, since)

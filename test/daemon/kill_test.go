@@ -41,7 +41,7 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 		daemon, ready := s.Serve(t)
 		l := life{began: daemon.Began, ready: ready}
 		enough := 20 + random.IntN(60)
-		at := outside.See(t, s.URL(), fmt.Sprint(enough, " requests that ended"), 90*time.Second, func(now page) bool {
+		at := outside.See(t, s.URL(), fmt.Sprint(enough, " requests that ended"), func(now page) bool {
 			return now.Sum("replayd_requests_total", "ok") >= float64(enough) && inMid(p, time.Now())
 		})
 		s.checkPosition(t, p, at)
@@ -49,12 +49,12 @@ workloads: [{name: w, trace: {path: %q}, speed: %v, repeat: {every: 30s}}]
 			t.Errorf("life %d: want nothing expected of before the start, and none dropped, got %v", n, dropped)
 		}
 		if n == kills {
-			daemon.Term(t, 40*time.Second)
+			daemon.Term(t)
 			lives = append(lives, l)
 			break
 		}
 		_, l.killed = daemon.Signal(t, syscall.SIGKILL)
-		daemon.Wait(t, 10*time.Second)
+		daemon.Wait(t)
 		whole, torn := outside.Records(t, s.Records, true)
 		if n%2 == 1 && !torn {
 			l.torn = s.tear(t, whole)

@@ -30,7 +30,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 `, s.Records, path))
 	// The whole stop is in one loop: after the end of a loop no row could be missed.
 	room := length + 15*time.Second
-	outside.Until(t, time.Minute, func() error {
+	outside.Until(t, func() error {
 		if at := time.Duration(time.Now().UnixNano()) % p.Every; at >= p.Offset(len(p.Rows)-1)-room {
 			return fmt.Errorf("want the next loop, it is %v into one", at)
 		}
@@ -39,15 +39,15 @@ workloads: [{name: w, trace: {path: %q}, repeat: {every: 1m}, lanes: 1024}]
 	stolen := outside.StealTime()
 	daemon, _ := s.Serve(t)
 	w := func(now page) float64 { return now.Sum("replayd_requests_total", "ok") }
-	outside.See(t, s.URL(), "100 requests that ended", 30*time.Second, func(now page) bool { return w(now) >= 100 })
+	outside.See(t, s.URL(), "100 requests that ended", func(now page) bool { return w(now) >= 100 })
 	stopBefore, stopAfter := daemon.Signal(t, syscall.SIGSTOP)
 	timer := time.NewTimer(length)
 	defer timer.Stop()
 	<-timer.C
 	contBefore, contAfter := daemon.Signal(t, syscall.SIGCONT)
-	before := w(outside.See(t, s.URL(), "a page", 20*time.Second, func(page) bool { return true }))
-	final := outside.See(t, s.URL(), "200 more requests", 30*time.Second, func(now page) bool { return w(now) >= before+200 })
-	daemon.Term(t, 40*time.Second)
+	before := w(outside.See(t, s.URL(), "a page", func(page) bool { return true }))
+	final := outside.See(t, s.URL(), "200 more requests", func(now page) bool { return w(now) >= before+200 })
+	daemon.Term(t)
 	for _, fault := range final.Balance() {
 		t.Error(fault)
 	}

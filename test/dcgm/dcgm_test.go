@@ -79,7 +79,7 @@ func TestDaemon(t *testing.T) {
 	p.Ready(t, http.DefaultClient, url+"/-/ready")
 	wait := func(what string, up, power, gpus float64) {
 		t.Helper()
-		outside.Until(t, 30*time.Second, func() error {
+		outside.Until(t, func() error {
 			page, err := outside.Scrape(t.Context(), url)
 			if err != nil {
 				return err
@@ -103,7 +103,7 @@ func TestDaemon(t *testing.T) {
 	wait("another engine", 1, 70, 1)
 	play("gpus 1", "life 2", "fail dcgmEntitiesGetLatestValues -33")
 	wait("an error from each call", 0, 0, 0)
-	p.Term(t, 40*time.Second)
+	p.Term(t)
 }
 
 // The default build names the build that is needed.

@@ -92,7 +92,7 @@ func vllm(t *testing.T, dir string, flags ...string) (url string) {
 		case <-time.After(time.Minute):
 		}
 	})
-	outside.Until(t, 40*time.Minute, func() error {
+	outside.UntilIn(t, 40*time.Minute, func() error {
 		select {
 		case <-p.Done:
 			outside.Missing(t, p.Err, p.Said(t))

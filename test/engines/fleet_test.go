@@ -41,7 +41,7 @@ func TestFleet(t *testing.T) {
 	}
 	idle := cost(t, inHosts(t, dir, hosts, config("0s", "")), watched)
 	busy := inHosts(t, dir, hosts, config("5s", fmt.Sprintf("gpus: [{target: t0, dcgm_exporter: \"http://%s/gpus\"}]", pages)))
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		p := scrape(t, busy.url)
 		if up, figures, gpus := p.Sum("replayd_engine_up"), len(p["replayd_engine_ttft_seconds"].GetMetric()), len(p["replayd_gpu_power_watts"].GetMetric()); up != fleetTargets*fleetReplicas || figures != fleetTargets*fleetReplicas || gpus != fleetGPUs {
 			return fmt.Errorf("want %d engines and %d GPUs, got %v up, %d with figures and %d GPUs", fleetTargets*fleetReplicas, fleetGPUs, up, figures, gpus)

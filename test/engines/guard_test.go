@@ -95,13 +95,13 @@ records: {path: %s}
 			return nil
 		}
 	}
-	outside.Until(t, 20*time.Second, up(1))
+	outside.Until(t, up(1))
 	for i := range restarts {
 		process.Signal(t, syscall.SIGKILL)
-		process.Wait(t, 10*time.Second)
-		outside.Until(t, 20*time.Second, up(0))
+		process.Wait(t)
+		outside.Until(t, up(0))
 		if i%2 == 1 { // until the page only shows that the engine is down
-			outside.Until(t, 20*time.Second, func() error {
+			outside.Until(t, func() error {
 				if p := scrape(t, url); p["replayd_engine_requests_running"] != nil || p.Sum("replayd_guard_open", "w", "missing_metrics") != 1 {
 					return fmt.Errorf("want no figures of an engine that is lost, and a guard that says blind")
 				}
@@ -109,10 +109,10 @@ records: {path: %s}
 			})
 		}
 		process = sim(t, dir, engine)
-		outside.Until(t, 20*time.Second, up(1))
+		outside.Until(t, up(1))
 	}
 	var last outside.Page
-	outside.Until(t, time.Minute, func() error {
+	outside.Until(t, func() error {
 		last = scrape(t, url)
 		finished, dropped := last.Ended("w")
 		if int(finished+dropped) != rows {
@@ -123,7 +123,7 @@ records: {path: %s}
 	if got := last.Sum("replayd_engine_restarts_total", "sim"); int(got) != restarts {
 		t.Errorf("want %d restarts counted, got %.0f", restarts, got)
 	}
-	daemon.Term(t, 20*time.Second)
+	daemon.Term(t)
 	seen := map[string]bool{}
 	type record struct {
 		ID string `json:"id"`

@@ -56,7 +56,7 @@ func TestExpiry(t *testing.T) {
 	grown := func(outcome measure.Outcome, workload string, by float64) {
 		t.Helper()
 		was := -1.0
-		outside.See(t, s.URL(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), time.Minute, func(p outside.Page) bool {
+		outside.See(t, s.URL(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), func(p outside.Page) bool {
 			now := p.Sum("replayd_requests_total", workload, string(outcome))
 			if was < 0 {
 				was = now
@@ -91,7 +91,7 @@ func TestExpiry(t *testing.T) {
 		}
 		grown(measure.OK, "closing", 3)
 	}
-	daemon.Term(t, 40*time.Second)
+	daemon.Term(t)
 	all, _ := outside.Lines[nameRecord](t, s.Records)
 	judgeExpiry(t, all)
 }

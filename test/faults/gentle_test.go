@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -40,11 +39,11 @@ records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history: true}}]
 `, p.listen(t), s.Records, path))
 	daemon, _ := s.Serve(t)
-	outside.See(t, s.URL(), fmt.Sprint(rows, " requests that ended"), time.Minute, func(now outside.Page) bool {
+	outside.See(t, s.URL(), fmt.Sprint(rows, " requests that ended"), func(now outside.Page) bool {
 		finished, dropped := now.Ended("w")
 		return int(finished+dropped) == rows
 	})
-	daemon.Term(t, 40*time.Second)
+	daemon.Term(t)
 
 	records, _ := outside.Records(t, s.Records, false)
 	if len(records) != rows {

@@ -57,7 +57,7 @@ func TestNames(t *testing.T) {
 	grown := func(outcome measure.Outcome, workload string, by float64) {
 		t.Helper()
 		was, first := 0.0, true
-		outside.See(t, s.URL(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), time.Minute, func(p outside.Page) bool {
+		outside.See(t, s.URL(), fmt.Sprintf("%v more of %s with %s", by, workload, outcome), func(p outside.Page) bool {
 			for _, fault := range p.Balance() {
 				t.Error(fault)
 			}
@@ -76,7 +76,7 @@ func TestNames(t *testing.T) {
 	grown(measure.OK, "new", 8)
 	grown(measure.OK, "kept", 8)
 	stopped, _ := engines[0].Signal(t, 15) // the first engine ends as a pod does, and its kept connections with it
-	engines[0].Wait(t, 20*time.Second)
+	engines[0].Wait(t)
 	grown(measure.OK, "kept", 8)
 	grown(measure.OK, "new", 8)
 
@@ -88,9 +88,9 @@ func TestNames(t *testing.T) {
 	}
 	asked := names.questions()
 	outside.Post(t, s.URL()+"/-/pause", http.StatusOK)
-	daemon.Term(t, 40*time.Second)
+	daemon.Term(t)
 	t.Logf("%d questions", asked)
-	engines[1].Term(t, 10*time.Second) // its log is whole now, as that of the first
+	engines[1].Term(t) // its log is whole now, as that of the first
 	judgeNames(t, s.Records, logs, moved, stopped)
 }
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"replayd/internal/measure"
 
@@ -67,11 +66,11 @@ records: {path: %q}
 workloads: [{name: w, trace: {path: %q}, arrival: concurrency, lanes: 128, repeat: {mode: once}, prompt: {calibrate: false}}]
 `, listening, target, records, trace))
 	process := outside.Start(t, filepath.Join(dir, "serve.out"), binary, "serve", "--config", config, "--web.listen-address", daemon)
-	last := outside.See(t, "http://"+daemon, fmt.Sprint(len(rows), " requests that ended"), time.Minute, func(now outside.Page) bool {
+	last := outside.See(t, "http://"+daemon, fmt.Sprint(len(rows), " requests that ended"), func(now outside.Page) bool {
 		finished, dropped := now.Ended("w")
 		return int(finished+dropped) == len(rows)
 	})
-	process.Term(t, 40*time.Second)
+	process.Term(t)
 
 	all, _ := outside.Records(t, records, false)
 	counts, retried := map[measure.Outcome]int{}, 0

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"replayd/internal/measure"
 
@@ -75,7 +74,7 @@ func TestDrops(t *testing.T) {
 		}
 	}
 	for _, d := range drops {
-		outside.See(t, s.URL(), d.name+" has nothing more to come", 30*time.Second, func(p outside.Page) bool {
+		outside.See(t, s.URL(), d.name+" has nothing more to come", func(p outside.Page) bool {
 			if d.reason == measure.Shutdown {
 				return p.Sum("replayd_requests_waiting", d.name) == float64(dropRows-d.sent)
 			}
@@ -87,7 +86,7 @@ func TestDrops(t *testing.T) {
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
 	s.Write(t, text("")) // the counts return with the workload
 	outside.Post(t, s.URL()+"/-/reload", http.StatusOK)
-	at := outside.See(t, s.URL(), "all workloads", 10*time.Second, func(p outside.Page) bool { return len(p.Workloads()) == len(drops) })
+	at := outside.See(t, s.URL(), "all workloads", func(p outside.Page) bool { return len(p.Workloads()) == len(drops) })
 	for _, fault := range at.Balance() {
 		t.Error(fault)
 	}

@@ -55,7 +55,7 @@ func meet(t *testing.T, batch []cause) (requests, retried int) {
 	s := newStageAlone(t)
 	s.Write(t, causeConfig(t, batch, s.Dir, s.Records))
 	daemon, _ := s.Serve(t)
-	at := outside.See(t, s.URL(), "the end of all that ends", 2*time.Minute, func(p outside.Page) bool {
+	at := outside.See(t, s.URL(), "the end of all that ends", func(p outside.Page) bool {
 		for _, fault := range p.Balance() {
 			t.Error(fault)
 		}
@@ -71,7 +71,7 @@ func meet(t *testing.T, batch []cause) (requests, retried int) {
 		}
 		return true
 	})
-	daemon.Term(t, 20*time.Second) // the drain is over by then, and requests in flight are aborted
+	daemon.Term(t) // the drain is over by then, and requests in flight are aborted
 	lines, torn := outside.Lines[causeRecord](t, s.Records)
 	if torn {
 		t.Error("the last record is torn")

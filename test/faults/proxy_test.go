@@ -14,7 +14,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -86,7 +85,7 @@ func (p *proxy) close() {
 // after its record: the proxy learns that the client has left by its next write.
 func (p *proxy) seen(t *testing.T) (all []passage) {
 	t.Helper()
-	outside.Until(t, 30*time.Second, func() error {
+	outside.Until(t, func() error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.playing > 0 {

@@ -75,7 +75,7 @@ workloads:
 	p.Ready(t, http.DefaultClient, page+"/-/ready")
 	holdRights(t, p)
 	var shown outside.Page
-	outside.Until(t, 30*time.Second, func() (err error) {
+	outside.Until(t, func() (err error) {
 		if shown, err = outside.Scrape(t.Context(), page); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ workloads:
 	}
 
 	told, _ := p.Signal(t, syscall.SIGTERM)
-	p.Wait(t, 20*time.Second)
+	p.Wait(t)
 	if p.Err != nil {
 		t.Errorf("want exit 0, got %v", p.Err)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -55,7 +54,7 @@ func TestCompose(t *testing.T) {
 
 	image := named(t, "replayd")
 	c.start(t, append(image.last(t, "ENTRYPOINT").words(), engine.Command...)...)
-	outside.Until(t, 10*time.Second, func() error {
+	outside.Until(t, func() error {
 		if code, said := c.exec(t, engine.Healthcheck.Test[1:]...); code != 0 { // without CMD
 			return fmt.Errorf("sim's health check: want exit 0, got %d: %s", code, said)
 		}
@@ -63,7 +62,7 @@ func TestCompose(t *testing.T) {
 	})
 	p := c.start(t, image.command(t)...)
 	p.Ready(t, http.DefaultClient, page+"/-/ready")
-	outside.Until(t, 60*time.Second, func() error { // the sample's loop has 15 s without rows
+	outside.Until(t, func() error { // the sample's loop has 15 s without rows
 		shown, err := outside.Scrape(t.Context(), page)
 		if err != nil {
 			return err
@@ -74,7 +73,7 @@ func TestCompose(t *testing.T) {
 		}
 		return nil
 	})
-	p.Term(t, 40*time.Second)
+	p.Term(t)
 	if records, err := os.ReadFile(filepath.Join(c.root, "var/lib/replayd/records.jsonl")); err != nil || strings.Count(string(records), "\n") < 10 {
 		t.Errorf("want the records of 10 requests, got %d bytes, %v", len(records), err)
 	}

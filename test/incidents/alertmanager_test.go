@@ -44,7 +44,7 @@ func startAlertmanager(t *testing.T, dir, program string) (address string) {
 	address = outside.Address(t)
 	process := outside.Start(t, filepath.Join(dir, "alertmanager.out"), program, "--config.file="+outside.Write(t, dir, "alertmanager.yml", fast),
 		"--storage.path="+filepath.Join(dir, "alerts"), "--web.listen-address="+address, "--cluster.listen-address=", "--log.level=warn")
-	t.Cleanup(func() { process.Term(t, 15*time.Second) })
+	t.Cleanup(func() { process.Term(t) })
 	process.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")
 	return address
 }

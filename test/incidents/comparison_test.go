@@ -40,7 +40,7 @@ func TestComparisons(t *testing.T) {
 	worse := expected{"CandidateWorse", map[string]string{"comparison": "rollout", "workload": "chat@canary", "target": "canary", "baseline": "stable"}, false}
 	changed := expected{"Changed", map[string]string{"comparison": "drift", "target": "new", "metric": "ttft", "direction": "slower", "severity": "warning"}, false}
 	burns := expected{"SLOBurnFast", map[string]string{"workload": "chat@canary", "target": "canary"}, true}
-	outside.Until(t, 4*time.Minute, func() error {
+	outside.UntilIn(t, 4*time.Minute, func() error {
 		var missing []error
 		for _, e := range []expected{worse, changed, burns} {
 			if !slices.ContainsFunc(w.watch.seen(t, began), func(a alert) bool { return e.is(a) && a.muted.IsZero() != e.muted }) {
@@ -91,7 +91,7 @@ comparisons:
 `, &targets, path, comparedLoop, comparedSLO))
 	address = outside.Address(t)
 	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address)
-	t.Cleanup(func() { w.replayd.Term(t, 30*time.Second) })
+	t.Cleanup(func() { w.replayd.Term(t) })
 	w.replayd.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")
 	return address
 }

@@ -57,7 +57,7 @@ func (w *world) incidents() []incident {
 			name: "engine down",
 			begin: func(t *testing.T) {
 				e.process.Signal(t, syscall.SIGKILL)
-				e.process.Wait(t, 5*time.Second)
+				e.process.Wait(t)
 			},
 			end: func(t *testing.T) { e.start(t, firstToken, nextToken) },
 			must: []expected{
@@ -89,7 +89,7 @@ func (w *world) incidents() []incident {
 func (e *engine) restart(t *testing.T, firstToken, nextToken time.Duration) {
 	t.Helper()
 	e.process.Signal(t, syscall.SIGKILL)
-	e.process.Wait(t, 5*time.Second)
+	e.process.Wait(t)
 	e.start(t, firstToken, nextToken)
 }
 

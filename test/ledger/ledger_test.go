@@ -31,7 +31,7 @@ func TestOneLedger(t *testing.T) {
 		fmt.Fprintf(&targets, "      - {targets: [%q], labels: {namespace: %q}}\n", listens[name], name)
 	}
 	prom := outside.StartPrometheus(t, outside.PrometheusTool(t, "prometheus"), t.TempDir(), scrapes+targets.String())
-	outside.Until(t, time.Minute, func() error { // it takes some seconds to begin
+	outside.Until(t, func() error { // it takes some seconds to begin
 		var data struct {
 			ActiveTargets []struct{ LastScrape time.Time }
 		}
@@ -75,7 +75,7 @@ func (c *run) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	page := onPage(last(t, "http://"+listen, c.expected), "run")
 	settled := time.Now().Add(linger / 2) // several scrapes later
 	m := end()
-	e.Term(t, 15*time.Second)
+	e.Term(t)
 
 	all := measured(requests(t, filepath.Join(dir, records)))
 	want := c.account(all, page)
@@ -127,7 +127,7 @@ func recomputed(t *testing.T, dir string, e engine) {
 // last returns the page of a run after all its requests have ended.
 func last(t *testing.T, url string, requests int) outside.Page {
 	t.Helper()
-	return outside.See(t, url, "all requests have ended", 2*time.Minute, func(p outside.Page) bool {
+	return outside.See(t, url, "all requests have ended", func(p outside.Page) bool {
 		finished, dropped := p.Ended("run")
 		return finished+dropped >= float64(requests)
 	})

@@ -50,7 +50,7 @@ var daemons = []daemon{
 			name: "paused", engine: []string{"--ttft", "20ms"}, trace: rows(80, 50*time.Millisecond, lengths(20, 3)), expected: 80, drops: "paused",
 		},
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
-			outside.See(t, at.url, "a request has ended", time.Minute, func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
+			outside.See(t, at.url, "a request has ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
 			outside.Post(t, at.url+"/-/pause", http.StatusOK)
 			return nil
 		},
@@ -60,7 +60,7 @@ var daemons = []daemon{
 			name: "missed", engine: []string{"--ttft", "20ms"}, trace: rows(120, 50*time.Millisecond, lengths(20, 3)), expected: 120, drops: "missed",
 		},
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
-			outside.See(t, at.url, "a request has ended", time.Minute, func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
+			outside.See(t, at.url, "a request has ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
 			at.process.Signal(t, syscall.SIGSTOP)
 			timer := time.NewTimer(3 * time.Second) // of 6
 			defer timer.Stop()
@@ -75,7 +75,7 @@ var daemons = []daemon{
 		},
 		target: "http: {authorization: {type: Bearer, credentials_file: KEY}}",
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
-			outside.See(t, at.url, "a request has ended", time.Minute, func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
+			outside.See(t, at.url, "a request has ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
 			return os.Remove(at.key)
 		},
 	},
@@ -85,7 +85,7 @@ var daemons = []daemon{
 		},
 		workload: "lanes: 2\n    max_wait: 0s",
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
-			outside.See(t, at.url, "all rows are due", time.Minute, func(p outside.Page) bool { return p.Sum("replayd_requests_expected_total") == 20 })
+			outside.See(t, at.url, "all rows are due", func(p outside.Page) bool { return p.Sum("replayd_requests_expected_total") == 20 })
 			return nil
 		},
 	},
@@ -124,12 +124,12 @@ workloads:
 	if d.drops != "shutdown" { // shutdown drops at the end, when there is no page any more
 		said["/metrics"] = onPage(last(t, at.url, d.expected), "run")
 		settled := time.Now().Add(2 * time.Second)
-		outside.See(t, at.url, "it was scraped again", time.Minute, func(outside.Page) bool { return time.Now().After(settled.Add(time.Second)) })
+		outside.See(t, at.url, "it was scraped again", func(outside.Page) bool { return time.Now().After(settled.Add(time.Second)) })
 		said["Prometheus"] = inPrometheus(t, prom, d.name, settled)
 		said["/live"] = onLive(t, at.url)
 	}
-	at.process.Term(t, time.Minute)
-	e.Term(t, 15*time.Second)
+	at.process.Term(t)
+	e.Term(t)
 	all := requests(t, filepath.Join(dir, records))
 	want := d.account(all, said["/metrics"])
 	if n := received(t, e); n != len(all) {

@@ -302,7 +302,7 @@ func answers(t *testing.T, n int) {
 	listen := outside.Address(t)
 	p := outside.Start(t, filepath.Join(dir, "log"), binary, "run", path, "--url", server.URL, "--model", "m", "--concurrency", "8",
 		"--tokenizer", "../../internal/token/testdata/byte_level.json", "--web.listen-address", listen, "--hold", "10m")
-	seen := outside.See(t, "http://"+listen, "all requests ended", 10*time.Minute, func(p outside.Page) bool {
+	seen := outside.See(t, "http://"+listen, "all requests ended", func(p outside.Page) bool {
 		return p.Sum("replayd_requests_total") >= float64(n)
 	})
 	memory := resident("VmHWM", p.Cmd.Process.Pid)

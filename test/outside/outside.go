@@ -6,8 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -83,17 +81,14 @@ func Knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, e
 	return v
 }
 
-// Address returns an address of this host on which nothing listens, with a port below the ephemeral ports of Linux. It
-// is for tests and for scripts.
+// Address returns an address of loopback on which nothing listens, and which nobody else is given, for a server that the caller starts. It is for tests
+// and for scripts.
 func Address(t interface{ Fatalf(string, ...any) }) string {
-	for range 100 {
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
-			_ = l.Close() // only a probe
-			return l.Addr().String()
-		}
+	port, err := reserve()
+	if err != nil {
+		t.Fatalf("no free port: %v", err)
 	}
-	t.Fatalf("no free port")
-	return ""
+	return fmt.Sprint("127.0.0.1:", port)
 }
 
 // Place parses an X-Request-Id.

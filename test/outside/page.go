@@ -9,20 +9,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
-// Call sends a request without a body and reads the answer, within 30 s.
+// Call sends a request without a body and reads the answer.
 func Call(ctx context.Context, client *http.Client, method, url string) (status int, body []byte, err error) {
 	return call(ctx, client, method, url, "")
 }
 
 func call(ctx context.Context, client *http.Client, method, url, accept string) (status int, body []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
@@ -137,9 +136,9 @@ func (p Page) Workloads() (names []string) {
 }
 
 // See scrapes until the page shows something.
-func See(t *testing.T, url, what string, within time.Duration, shows func(Page) bool) (p Page) {
+func See(t *testing.T, url, what string, shows func(Page) bool) (p Page) {
 	t.Helper()
-	Until(t, within, func() (err error) {
+	Until(t, func() (err error) {
 		if p, err = Scrape(t.Context(), url); err == nil && !shows(p) {
 			err = fmt.Errorf("want on the page: %s", what)
 		}

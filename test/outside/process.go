@@ -71,10 +71,10 @@ func (p *Process) kill() {
 	<-p.Done
 }
 
-// Ready waits, for a minute at most, until a URL of the process answers 200.
+// Ready waits until a URL of the process answers 200.
 func (p *Process) Ready(t *testing.T, client *http.Client, url string) {
 	t.Helper()
-	Until(t, time.Minute, func() error {
+	Until(t, func() error {
 		select {
 		case <-p.Done:
 			t.Fatalf("%s: want it ready, it ended: %v", filepath.Base(p.log), p.Err)
@@ -99,7 +99,13 @@ func (p *Process) Signal(t *testing.T, s syscall.Signal) (before, after time.Tim
 }
 
 // Wait waits for the end of the process.
-func (p *Process) Wait(t *testing.T, within time.Duration) {
+func (p *Process) Wait(t *testing.T) {
+	t.Helper()
+	p.WaitIn(t, Patience)
+}
+
+// WaitIn is Wait with a bound of its own.
+func (p *Process) WaitIn(t *testing.T, within time.Duration) {
 	t.Helper()
 	timer := time.NewTimer(within)
 	defer timer.Stop()
@@ -111,10 +117,10 @@ func (p *Process) Wait(t *testing.T, within time.Duration) {
 }
 
 // Term ends the process as an operator would, and expects exit code 0.
-func (p *Process) Term(t *testing.T, within time.Duration) {
+func (p *Process) Term(t *testing.T) {
 	t.Helper()
 	p.Signal(t, syscall.SIGTERM)
-	p.Wait(t, within)
+	p.Wait(t)
 	if p.Err != nil {
 		t.Fatalf("%s: want exit 0, got %v", filepath.Base(p.log), p.Err)
 	}
@@ -151,8 +157,17 @@ func Put(t *testing.T, path, text string) {
 	}
 }
 
-// Until calls come again and again. If it still returns an error after within, Until fails the test with that error.
-func Until(t *testing.T, within time.Duration, come func() error) {
+// Patience bounds each wait for an event. Nothing takes so long, on any machine: what has not come by then does not come.
+const Patience = 2 * time.Minute
+
+// Until calls come again and again. If it still returns an error after Patience, Until fails the test with that error.
+func Until(t *testing.T, come func() error) {
+	t.Helper()
+	UntilIn(t, Patience, come)
+}
+
+// UntilIn is Until with a bound of its own.
+func UntilIn(t *testing.T, within time.Duration, come func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

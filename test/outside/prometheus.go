@@ -39,7 +39,7 @@ func StartPrometheus(t *testing.T, program, dir, config string, flags ...string)
 		"--config.file=" + file, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
 		"--log.level=warn", "--enable-feature=native-histograms",
 	}, flags...)...)
-	t.Cleanup(func() { process.Term(t, 30*time.Second) })
+	t.Cleanup(func() { process.Term(t) })
 	process.Ready(t, http.DefaultClient, p.URL+"/-/ready")
 	return p
 }

@@ -52,7 +52,7 @@ func NewStageAlone(t *testing.T, binary string) *Stage {
 // the log of an engine that still runs may lack the last ones.
 func EngineLog[T any](t *testing.T, engine *Process, path string) []T {
 	t.Helper()
-	engine.Term(t, 10*time.Second)
+	engine.Term(t)
 	all, torn := Lines[T](t, path)
 	if torn {
 		t.Errorf("%s: want whole lines", path)

@@ -90,7 +90,7 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		}
 		has(t, dir, "kept/profile_export.jsonl")
 	}
-	e.Term(t, drainTime)
+	e.Term(t)
 	if log, err := os.ReadFile(e.log); err != nil || len(log) > 0 {
 		t.Errorf("want nothing in the engine's log, got %v\n%s", err, log)
 	}
@@ -130,5 +130,5 @@ func TestReportOfAFileThatWasCut(t *testing.T) {
 		}
 		contains(t, string(page), name+":40: cut in mid-line", "39 requests")
 	}
-	e.Term(t, drainTime)
+	e.Term(t)
 }

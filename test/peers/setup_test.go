@@ -104,13 +104,10 @@ func start(t *testing.T, dir string, flags ...string) engine {
 	return e
 }
 
-// drainTime is how long an engine may take to end.
-const drainTime = 15 * time.Second
-
 // received ends the engine and reads its log.
 func (e engine) received(t *testing.T) []request {
 	t.Helper()
-	e.Term(t, drainTime)
+	e.Term(t)
 	return requests(t, e.log)
 }
 
@@ -145,7 +142,7 @@ func (p peer) serve(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	var page string
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		status, body, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, "http://localhost:"+port+"/")
 		if err == nil && status != http.StatusOK {
 			err = fmt.Errorf("want 200, got %d, %d bytes", status, len(body))

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"replayd/test/machine"
 	"replayd/test/outside"
@@ -23,7 +22,7 @@ func TestPrometheus(t *testing.T) {
 	p := startPrometheus(t, program, startService(t))
 	all := []string{both, native, openMetrics, text}
 	for _, job := range all {
-		outside.Until(t, 30*time.Second, func() error {
+		outside.Until(t, func() error {
 			if ups := p.number(t, fmt.Sprintf(`sum_over_time(up{job="%s"}[1m])`, job)); !(ups >= 10) {
 				return fmt.Errorf("%s: want 10 scrapes to look at, got %v", job, ups)
 			}

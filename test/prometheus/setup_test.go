@@ -73,6 +73,6 @@ workloads: [{name: steady, trace: {path: %q}, repeat: {align: start, every: 10s}
 func start(t *testing.T, log string, client *http.Client, url, program string, args ...string) {
 	t.Helper()
 	p := outside.Start(t, log, program, args...)
-	t.Cleanup(func() { p.Term(t, 15*time.Second) })
+	t.Cleanup(func() { p.Term(t) })
 	p.Ready(t, client, url)
 }

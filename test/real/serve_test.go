@@ -46,7 +46,7 @@ workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {align: sta
 	}
 	var page outside.Page
 	var own tokens
-	outside.Until(t, time.Minute, func() (err error) { // until nothing is in flight, and the engine was scraped after that
+	outside.Until(t, func() (err error) { // until nothing is in flight, and the engine was scraped after that
 		if page, err = outside.Scrape(t.Context(), url); err != nil {
 			return err
 		}
@@ -83,5 +83,5 @@ workloads: [{name: w, trace: {path: %s}, speed: 4, lanes: 8, repeat: {align: sta
 	if own.prompt != int(enginePrompt+engineHits) {
 		t.Errorf("want the engine's prompt tokens passed on: it says %d, the page %v", own.prompt, enginePrompt+engineHits)
 	}
-	p.Term(t, 40*time.Second)
+	p.Term(t)
 }

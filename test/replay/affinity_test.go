@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -155,17 +154,17 @@ workloads:
 `, front.URL, records, path, request))
 	daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
 	daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
-	page := outside.See(t, "http://"+listen, "a loop that is over", time.Minute, func(p outside.Page) bool {
+	page := outside.See(t, "http://"+listen, "a loop that is over", func(p outside.Page) bool {
 		return p.Sum("replayd_loops_completed_total") == 1
 	})
-	daemon.Term(t, time.Minute)
+	daemon.Term(t)
 	for i, base := range router.engines {
 		at, err := outside.Scrape(t.Context(), base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.hits += at.Sum("vllm:prefix_cache_hits_total")
-		running[i].Term(t, time.Minute)
+		running[i].Term(t)
 	}
 	if ok, all := page.Sum("replayd_requests_total", "ok"), page.Sum("replayd_requests_expected_total"); ok != all || all == 0 {
 		t.Fatalf("want all of %v requests ok, got %v", all, ok)

@@ -49,7 +49,7 @@ workloads:
 			daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
 			daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 			watch(t, "http://"+listen, 2*stats.Requests, 2*every(stats.Span, speed)+3*time.Minute)
-			daemon.Term(t, time.Minute)
+			daemon.Term(t)
 
 			var cached, prompt [2]float64
 			var requests [2]int

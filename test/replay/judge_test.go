@@ -59,7 +59,7 @@ records: {path: %q}
 	length := time.Duration(float64(stats.Span) / speed)
 	final := watch(t, "http://"+listen, stats.Requests, length+2*time.Minute)
 	t.Logf("%d rows, %v of trace at speed %v in %v", len(rows), stats.Span, speed, time.Since(began).Round(time.Second))
-	daemon.Term(t, time.Minute)
+	daemon.Term(t)
 
 	// Compare the engine's log with the trace.
 	log := engine.log(t)

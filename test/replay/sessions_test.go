@@ -54,7 +54,7 @@ records: {path: %q}
 	daemon := start(t, dir, "serve", "serve", "--config", config, "--web.listen-address", listen)
 	daemon.Ready(t, http.DefaultClient, "http://"+listen+"/-/ready")
 	watch(t, "http://"+listen, 2*len(rows), 2*time.Minute)
-	daemon.Term(t, time.Minute)
+	daemon.Term(t)
 
 	var loops [2]map[int]sim.LogEntry
 	for i := range loops {

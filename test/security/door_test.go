@@ -21,7 +21,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"replayd/test/outside"
@@ -315,7 +314,7 @@ func TestTextsOfServers(t *testing.T) {
 		slices.Sort(all)
 		return all
 	}
-	outside.Until(t, 30*time.Second, func() error {
+	outside.Until(t, func() error {
 		look()
 		if m := missing(); len(m) > 0 || !strings.Contains(seen["comparisons"], "rollout") || !strings.Contains(seen["metrics"], "smi-uuid") {
 			return fmt.Errorf("not seen: %s", strings.Join(m, ", "))
@@ -332,7 +331,7 @@ func TestTextsOfServers(t *testing.T) {
 		t.Error("want one series with the sum of the two ranks whose labels become equal")
 	}
 	d.Signal(t, syscall.SIGTERM)
-	d.Wait(t, 30*time.Second)
+	d.Wait(t)
 	if info, err := os.Stat(filepath.Join(dir, "out", "state.json")); err != nil || info.Size() == 0 { // it is read below, with the other files
 		t.Errorf("want a state file: %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -63,7 +62,7 @@ func TestWhatIsWrittenIsPrivate(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	outside.Until(t, 20*time.Second, func() error { _, err := os.Stat(filepath.Join(dir, "serve.jsonl.2")); return err })
+	outside.Until(t, func() error { _, err := os.Stat(filepath.Join(dir, "serve.jsonl.2")); return err })
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

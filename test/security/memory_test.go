@@ -13,7 +13,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"replayd/test/machine"
 	"replayd/test/outside"
@@ -134,7 +133,7 @@ func attack(t *testing.T, lanes int, kind string, answer []byte) float64 {
 	listen := outside.Address(t)
 	p := outside.Start(t, filepath.Join(dir, "log"), binary, "run", trace, "--url", newCrowd(t, lanes, kind, answer), "--model", "m",
 		"--stream="+strconv.FormatBool(kind == "text/event-stream"), "--lanes", strconv.Itoa(lanes), "--web.listen-address", listen, "--hold", "1m")
-	page := outside.See(t, "http://"+listen, "all requests ended", time.Minute, func(p outside.Page) bool {
+	page := outside.See(t, "http://"+listen, "all requests ended", func(p outside.Page) bool {
 		return p.Sum("replayd_requests_total") == float64(lanes)
 	})
 	if ok := page.Sum("replayd_requests_total", "ok"); ok != float64(lanes) {

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
@@ -73,7 +72,7 @@ func cleanFiles(t *testing.T, dir string, own ...string) {
 // command runs replayd to its end and returns all its output.
 func command(t *testing.T, dir string, env []string, args ...string) (said string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), outside.Patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, binary, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
@@ -89,7 +88,7 @@ func command(t *testing.T, dir string, env []string, args ...string) (said strin
 // fetch returns a whole answer: status, header and body.
 func fetch(t *testing.T, method, url string) (status int, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), outside.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, http.NoBody)
 	if err != nil {

@@ -33,7 +33,7 @@ type flood struct {
 
 // dial connects as visitor n. Beyond held the first connection is closed.
 func (c *flood) dial(ctx context.Context, n int) (net.Conn, error) {
-	d := net.Dialer{Timeout: 10 * time.Second}
+	d := net.Dialer{Timeout: outside.Patience}
 	if c.addresses > 0 {
 		d.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 1, byte(1+n%c.addresses))}
 	}
@@ -160,7 +160,7 @@ workloads:
 - {name: w, target: sim, synthetic: {input_tokens: 20, output_tokens: 30, requests: 100000}, arrival: concurrency, lanes: %d}
 `, s.Engine, streams))
 			daemon, _ := s.Serve(t)
-			outside.See(t, s.URL(), "all streams", 20*time.Second, func(p outside.Page) bool { return p.Sum("replayd_requests_in_flight") == float64(streams) })
+			outside.See(t, s.URL(), "all streams", func(p outside.Page) bool { return p.Sum("replayd_requests_in_flight") == float64(streams) })
 			c := &flood{server: s.Listen, addresses: addresses, kept: make(chan net.Conn, held)}
 			end := scrapes(t, s.URL())
 			begin := time.Now()
@@ -174,10 +174,10 @@ workloads:
 			}
 			took := time.Since(begin)
 			asked, answered, slowest := end()
-			p := outside.See(t, s.URL(), "the page", 20*time.Second, func(outside.Page) bool { return true })
+			p := outside.See(t, s.URL(), "the page", func(outside.Page) bool { return true })
 			before := p.Sum("replayd_requests_total")
 			c.leave()
-			p = outside.See(t, s.URL(), "the end of all streams that saw the flood", time.Minute, func(p outside.Page) bool {
+			p = outside.See(t, s.URL(), "the end of all streams that saw the flood", func(p outside.Page) bool {
 				return p.Sum("replayd_requests_total") >= before+float64(streams)
 			})
 			ok, all := p.Sum("replayd_requests_total", "ok"), p.Sum("replayd_requests_total")
@@ -196,7 +196,7 @@ workloads:
 			if came := c.came.Load(); came < int64(half/turns+idle/turns)*turns/2 {
 				t.Errorf("want most of the visitors to come, got %d", came)
 			}
-			daemon.Term(t, 60*time.Second)
+			daemon.Term(t)
 		})
 	}
 }
@@ -206,7 +206,7 @@ func TestVisitorsLeaveDescriptors(t *testing.T) {
 	s := outside.NewStage(t, binary, "--ttft", "10ms", "--itl", "1ms")
 	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", idle: 10ms, metrics: {interval: 1s}}]
 workloads:
-- {name: w, target: sim, synthetic: {input_tokens: 20, output_tokens: 10, requests: 100000}, arrival: constant, rate: 200, lanes: 16, repeat: {align: start}}
+- {name: w, target: sim, synthetic: {input_tokens: 20, output_tokens: 10, requests: 100000}, arrival: concurrency, lanes: 16}
 `, s.Engine))
 	daemon := outside.Start(t, filepath.Join(s.Dir, "few.out"), "sh", "-c", `ulimit -n 64; exec "$0" serve --config "$1" --web.listen-address "$2"`, binary, s.Config, s.Listen)
 	daemon.Ready(t, http.DefaultClient, s.URL()+"/-/ready")
@@ -221,18 +221,16 @@ workloads:
 		}
 	}
 	end := scrapes(t, s.URL())
-	timer := time.NewTimer(8 * time.Second)
-	<-timer.C
+	p := outside.See(t, s.URL(), "8000 requests that ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") >= 8000 })
 	asked, answered, slowest := end()
 	for _, conn := range all {
 		_ = conn.Close()
 	}
-	p := outside.See(t, s.URL(), "the page", 20*time.Second, func(outside.Page) bool { return true })
 	ok, ended, dropped := p.Sum("replayd_requests_total", "ok"), p.Sum("replayd_requests_total"), p.Sum("replayd_requests_dropped_total")
 	t.Logf("%d visitors: %d of %d scrapes answered, the slowest in %v; %.0f of %.0f requests ok, %.0f connect, %.0f dropped; %.0f scrapes of the engine failed",
 		len(all), answered, asked, slowest, ok, ended, p.Sum("replayd_requests_total", "connect"), dropped, p.Sum("replayd_engine_scrape_errors_total"))
-	if answered != asked || ok != ended || dropped != 0 || ok < 1000 || p.Sum("replayd_engine_scrape_errors_total") != 0 {
+	if answered != asked || ok != ended || dropped != 0 || p.Sum("replayd_engine_scrape_errors_total") != 0 {
 		t.Error("want every scrape answered, here and of the engine, and every request ok")
 	}
-	daemon.Term(t, 20*time.Second)
+	daemon.Term(t)
 }

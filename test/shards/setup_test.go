@@ -84,7 +84,7 @@ func startEngine(t *testing.T, dir, name string) (address, log string) {
 	address, log = outside.Address(t), filepath.Join(dir, name+".jsonl")
 	p := outside.Start(t, filepath.Join(dir, name+".out"), binary, "sim", "--web.listen-address", address, "--log", log,
 		"--prefill-rate", strconv.Itoa(prefillRate), "--itl", "2ms", "--cache-tokens", "0")
-	t.Cleanup(func() { p.Term(t, 15*time.Second) })
+	t.Cleanup(func() { p.Term(t) })
 	p.Ready(t, http.DefaultClient, "http://"+address+"/health")
 	return address, log
 }

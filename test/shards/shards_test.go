@@ -45,7 +45,7 @@ func newWorld(t *testing.T, dir string) *world {
 		r.start(t, dir)
 	}
 	w.prom = startPrometheus(t, dir, w.replicas)
-	outside.Until(t, 30*time.Second, func() error {
+	outside.Until(t, func() error {
 		if got := w.prom.Number(t, "count(replayd_shards and on (instance) up == 1)", time.Now()); got != shards+1 {
 			return fmt.Errorf("want %d processes scraped, got %v", shards+1, got)
 		}
@@ -209,7 +209,7 @@ func bounds(ttft float64) (low, high float64) {
 func (w *world) fires(t *testing.T, killed time.Time) {
 	t.Helper()
 	var firing []string
-	outside.Until(t, 20*time.Second, func() error {
+	outside.Until(t, func() error {
 		if firing = w.firing(t, "ReplaydShardMissing"); len(firing) == 0 {
 			return fmt.Errorf("want ReplaydShardMissing to fire")
 		}
@@ -244,7 +244,7 @@ func (w *world) hole(t *testing.T, n int64, lost int) {
 func (w *world) resolves(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	outside.Until(t, 10*time.Second, func() error {
+	outside.Until(t, func() error {
 		if firing := w.firing(t, "ReplaydShardMissing"); len(firing) > 0 {
 			return fmt.Errorf("want it resolved, got %q", firing)
 		}

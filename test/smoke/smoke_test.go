@@ -13,13 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"replayd/test/outside"
 )
-
-// patience bounds each wait. None takes so long, on any machine.
-const patience = 2 * time.Minute
 
 const anyPort = "127.0.0.1:0"
 
@@ -31,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
 func said(t *testing.T, p *outside.Process, pattern string) (group string) {
 	t.Helper()
 	want := regexp.MustCompile(`(?m)` + pattern)
-	outside.Until(t, patience, func() error {
+	outside.Until(t, func() error {
 		m := want.FindStringSubmatch(p.Said(t))
 		if m == nil {
 			return fmt.Errorf("want a line %s in its output", want)
@@ -45,7 +41,7 @@ func said(t *testing.T, p *outside.Process, pattern string) (group string) {
 // sum waits until the samples of a series have the sum.
 func sum(t *testing.T, url string, want float64, name string, labels ...string) {
 	t.Helper()
-	outside.Until(t, patience, func() error {
+	outside.Until(t, func() error {
 		page, err := outside.Scrape(t.Context(), url)
 		if err != nil {
 			return err
@@ -80,7 +76,7 @@ func trace(t *testing.T, dir string) (path string) {
 func TestDemo(t *testing.T) {
 	p := outside.Start(t, filepath.Join(t.TempDir(), "demo.out"), binary, "demo", "--web.listen-address", anyPort)
 	url := said(t, p, `^ *metrics of replayd +(http://\S+)/metrics$`)
-	outside.Until(t, patience, func() error {
+	outside.Until(t, func() error {
 		page, err := outside.Scrape(t.Context(), url)
 		if err == nil && page.Sum("replayd_requests_total", "ok") == 0 {
 			err = fmt.Errorf("%s: want requests that are ok", url)
@@ -89,7 +85,7 @@ func TestDemo(t *testing.T) {
 	})
 	said(t, p, `^ +\d+s  ([1-9]\d*) done  \d+\.\d/s  \d+ in flight  0 failed  TTFT p50 +[1-9]`)
 	p.Signal(t, syscall.SIGINT)
-	p.Wait(t, patience)
+	p.Wait(t)
 	if p.Err != nil {
 		t.Errorf("want exit code 0, got %v", p.Err)
 	}
@@ -108,7 +104,7 @@ func TestRun(t *testing.T) {
 	}
 	sum(t, page, rows, "replayd_requests_total")
 	sum(t, page, rows, "replayd_requests_total", "ok")
-	p.Term(t, patience)
+	p.Term(t)
 	served := 0
 	for _, r := range outside.EngineLog[struct{ ID, Outcome string }](t, sim, log) {
 		if strings.HasPrefix(r.ID, "run/") && r.Outcome == "ok" {
@@ -146,14 +142,14 @@ func TestServe(t *testing.T) {
 	}
 	// The replay from before the reload still sends the rows up to the handover, about a loop.
 	most := now.Sum("replayd_requests_total", "ok") + 3*rows
-	outside.Until(t, patience, func() error {
+	outside.Until(t, func() error {
 		now, err := outside.Scrape(t.Context(), daemon)
 		if err == nil && now.Sum("replayd_requests_total", "ok") <= most {
 			err = fmt.Errorf("want more than %v requests after the reload", most)
 		}
 		return err
 	})
-	p.Term(t, patience)
+	p.Term(t)
 	if said := p.Said(t); strings.Contains(said, "level=ERROR") {
 		t.Errorf("want no errors in its log, got %s", said)
 	}
