@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -86,4 +87,28 @@ func TestPlaceOfAFailureIsHeld(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A lane whose row cannot be sent, for it has no message, pauses as after a refused connection: a trace of such rows is not run through at once.
+func TestClosedQueueInvalid(t *testing.T) {
+	q, c := newClosedQueue(1)
+	for i := range 3 {
+		r := planned(i, 0, "", 0)
+		if i < 2 {
+			r.Message.Err = errors.New("no such model")
+		}
+		q.add(q.loops[0], r)
+	}
+	for i := range 2 {
+		q.fire(epoch.Add(time.Duration(i) * connectPause))
+		rows, _ := takeAll(q, epoch.Add(time.Duration(i)*connectPause))
+		want(t, "sent", rows, []int(nil))
+		want(t, "dropped", c.dropped, map[measure.DropReason]int{measure.Invalid: i + 1})
+	}
+	next, _ := q.next()
+	want(t, "next", next, epoch.Add(2*connectPause))
+	q.fire(next)
+	rows, _ := takeAll(q, next)
+	want(t, "sent", rows, []int{2})
+	want(t, "balance", c.balance(), error(nil))
 }

@@ -141,16 +141,6 @@ func TestGivenEpochFollowsTheWallClock(t *testing.T) {
 	})
 }
 
-// Rows that were due before a process started, by an epoch that has passed, belong to nobody: they are neither sent nor missed.
-func TestEpochThatHasPassed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{}, func(w *Workload) { w.Epoch = time.Now().Add(-5050 * time.Millisecond) })
-		b.run(t, t.Context(), t.Context())
-		want(t, "rows", b.sentOnce(t)[0], span(51, 100))
-		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int(nil))
-	})
-}
-
 // sleepy is the sleeper of a process that is stopped until to: the first sleep that ends after from lasts until then.
 type sleepy struct {
 	*Timers
