@@ -1,13 +1,9 @@
 package canary
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
-	"time"
 )
 
 // Restore returns the comparison of a snapshot. The options pass Check and are those of the snapshot: evidence that was
@@ -16,7 +12,6 @@ import (
 func Restore(o Options, s Snapshot) (*Comparison, error) {
 	c := New(o)
 	f := &restoring{}
-	s.Options.Require = cmp.Or(s.Options.Require, ScopePair) // a watch of a version that had no other scope
 	f.want(s.Options == o, "options", fmt.Sprintf("%+v", o), s.Options)
 	tests, watch := len(Metrics), 0
 	if c.watch != nil {
@@ -143,43 +138,4 @@ func (w *watched) restore(s *WatchedSnapshot, f *restoring) {
 	for _, t := range s.Tallies {
 		w.recent.addTally(t)
 	}
-}
-
-// Check returns an error for the first count of a snapshot that is below 0. It is for a file that has no checksum.
-func (s *Snapshot) Check() error { return negative("", reflect.ValueOf(*s)) }
-
-func negative(at string, v reflect.Value) error {
-	switch v.Kind() {
-	case reflect.Int64:
-		if v.Int() < 0 {
-			return fmt.Errorf("%s: want 0 or more, got %d", strings.TrimPrefix(at, "."), v.Int())
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			return nil
-		}
-		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			name := at + "." + field.Tag.Get("json")
-			if field.Anonymous {
-				name = at
-			}
-			if err := negative(name, v.Field(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			if err := negative(fmt.Sprintf("%s[%d]", at, i), v.Index(i)); err != nil {
-				return err
-			}
-		}
-	case reflect.Map:
-		for i := v.MapRange(); i.Next(); {
-			if err := negative(at, i.Value()); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

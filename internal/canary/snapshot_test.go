@@ -216,32 +216,6 @@ func TestRestoreFaults(t *testing.T) {
 	}
 }
 
-// A count below 0 is found wherever it is, and no field of a real snapshot is one.
-func TestSnapshotCheck(t *testing.T) {
-	for want, spoil := range map[string]func(s *Snapshot){
-		"":                                 func(*Snapshot) {},
-		"pairs.judged":                     func(s *Snapshot) { s.Pairs.Judged = -1 },
-		"lasted_ns":                        func(s *Snapshot) { s.Lasted = -1 },
-		"skipped":                          func(s *Snapshot) { s.Skipped = map[Skip]int64{SkipVoid: -1} },
-		"watch[5].back[1].since.candidate": func(s *Snapshot) { s.Watch[5].Back[1].Since.Candidate = -1 },
-		"watch[1].neighbours.present.n":    func(s *Snapshot) { s.Watch[1].Neighbors.Present.N = -1 },
-		"answers.finishes[1][0]":           func(s *Snapshot) { s.Answers.Finishes[1][0] = -1 },
-	} {
-		o := Defaults()
-		o.Mode = ModeWatch
-		c, from := New(o), newSource(4)
-		for range 500 {
-			c.Add(from.next())
-		}
-		s := c.Snapshot()
-		spoil(&s)
-		err := s.Check()
-		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want+": want 0 or more, got -1") {
-			t.Errorf("want %s, got %v", want, err)
-		}
-	}
-}
-
 // Whatever a file holds, it is refused, or is a comparison that goes on and that a snapshot of its own restores.
 func FuzzRestore(f *testing.F) {
 	verdict, watch := Defaults(), Defaults()

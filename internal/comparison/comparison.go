@@ -336,18 +336,14 @@ func (c *Comparison) show() {
 // identityOf digests everything that the evidence depends on; "": it cannot be told. Evidence of a verdict depends on the
 // rules too.
 func (c *Comparison) identityOf(rows string) string {
-	if c.options.Mode == canary.ModeVerdict {
-		return c.identityWith(rows, canary.Rules)
-	}
-	return c.identityWith(rows)
-}
-
-// identityWith is identityOf with further things.
-func (c *Comparison) identityWith(rows string, more ...any) string {
 	if c.options.Given == nil || rows == "" {
 		return ""
 	}
-	text, err := json.Marshal(slices.Concat([]any{rows}, c.options.Given, more))
+	all := slices.Concat([]any{rows}, c.options.Given)
+	if c.options.Mode == canary.ModeVerdict {
+		all = append(all, canary.Rules)
+	}
+	text, err := json.Marshal(all)
 	if err != nil {
 		return ""
 	}

@@ -18,12 +18,9 @@ import (
 	"replayd/internal/file"
 )
 
-// Versions of the state file. A file of another one is not read. Every version begins as stateHead says: so it is told
-// from other files, a truncated one too.
-const (
-	stateVersion    = 2
-	unsealedVersion = 1 // has no checksum: its numbers are checked
-)
+// stateVersion is that of the state file. A file of another one is not read. Every version begins as stateHead says: so it is told from other files, a
+// truncated one too.
+const stateVersion = 2
 
 // maxState is the size from which on a state file is not read.
 const maxState = 64 << 20
@@ -39,14 +36,13 @@ type savedComparison struct {
 	Name     string          `json:"name"`
 	Identity string          `json:"identity"` // digest of everything that the evidence depends on
 	Epoch    time.Time       `json:"epoch"`
-	Epochs   int64           `json:"epochs"`  // 0: the file is of a replayd that did not count them
+	Epochs   int64           `json:"epochs"`
 	Version  string          `json:"version"` // of the candidate; "": not known
 	Models   [2]string       `json:"models"`  // of baseline and candidate
 	Evidence canary.Snapshot `json:"evidence"`
 	Pods     [2][]string     `json:"pods,omitzero"` // addresses, as Models
 
-	text   json.RawMessage // as it was read
-	damage error           // of an unsealed file
+	text json.RawMessage // as it was read
 }
 
 var (
@@ -100,17 +96,12 @@ func CheckFile(path string) (broken, err error) {
 }
 
 func parseState(text []byte) (all []savedComparison, err error) {
-	var head struct {
-		Version int
-		SHA256  *string
-	}
+	var head struct{ Version int }
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, err
 	}
-	unsealed := head.Version == unsealedVersion && head.SHA256 == nil
 	end := max(0, len(text)-len(seal(nil)))
 	switch {
-	case unsealed:
 	case head.Version != stateVersion:
 		return nil, fmt.Errorf("version: want %d, got %d", stateVersion, head.Version)
 	case string(text[end:]) != seal(text[:end]):
@@ -124,9 +115,6 @@ func parseState(text []byte) (all []savedComparison, err error) {
 		one := savedComparison{text: text}
 		if err := json.Unmarshal(text, &one); err != nil {
 			return nil, fmt.Errorf("comparisons[%d]: %w", i, err)
-		}
-		if unsealed {
-			one.damage = one.Evidence.Check()
 		}
 		all = append(all, one)
 	}
@@ -165,12 +153,8 @@ func writeState(path string, state stateFile) error {
 		return err
 	}
 	text = text[:len(text)-1] // without the last brace
-	end := "}\n"
-	if state.Version == stateVersion {
-		end = seal(text)
-	}
 	return file.ReplacePrivate(path, func(f *os.File) error {
-		_, err := f.Write(append(text, end...))
+		_, err := f.Write(append(text, seal(text)...))
 		return err
 	})
 }
@@ -205,12 +189,12 @@ func setAside(path string) (string, error) {
 	return name, os.Rename(path, name)
 }
 
-// writeAside writes a comparison that cannot be used beside its state file, without a checksum, and returns the name.
+// writeAside writes a comparison that cannot be used beside its state file, and returns the name.
 func writeAside(path string, one savedComparison) (string, error) {
 	name, err := unreadable(path)
 	if err != nil {
 		return "", err
 	}
-	alone := stateFile{Version: unsealedVersion, Comparisons: []json.RawMessage{bytes.Clone(one.text)}}
+	alone := stateFile{Version: stateVersion, Comparisons: []json.RawMessage{bytes.Clone(one.text)}}
 	return name, writeState(name, alone)
 }

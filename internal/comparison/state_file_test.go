@@ -2,30 +2,31 @@ package comparison
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"replayd/internal/canary"
 )
 
 // No byte of a state file can change unnoticed, none can be missing, and each field is known.
 func TestSealedState(t *testing.T) {
-	one, err := os.ReadFile(filepath.Join("testdata", "state_v1_verdict.json"))
+	one, err := os.ReadFile(filepath.Join("testdata", "saved_comparison.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := parseState(one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := json.NewDecoder(bytes.NewReader(all[0].text))
+	one = bytes.TrimSpace(one)
+	known := json.NewDecoder(bytes.NewReader(one))
 	known.DisallowUnknownFields()
 	if err := known.Decode(new(savedComparison)); err != nil {
 		t.Errorf("a field of the file is not known any more: %v", err)
 	}
 	path := filepath.Join(t.TempDir(), "state")
-	if err := writeState(path, stateFile{Version: stateVersion, Comparisons: []json.RawMessage{all[0].text}}); err != nil {
+	if err := writeState(path, stateFile{Version: stateVersion, Comparisons: []json.RawMessage{one}}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)
@@ -33,7 +34,7 @@ func TestSealedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, broken, err := readState(path)
-	if err != nil || broken != nil || len(got) != 1 || !bytes.Equal(got[0].text, all[0].text) {
+	if err != nil || broken != nil || len(got) != 1 || !bytes.Equal(got[0].text, one) {
 		t.Fatalf("got %d comparisons, %v, %v", len(got), broken, err)
 	}
 	refused := func(what string, at int, text []byte) {
@@ -56,4 +57,18 @@ func TestSealedState(t *testing.T) {
 	}
 	refused("is followed", len(text), append(text, ' '))
 	refused("begins version 1", 0, bytes.Replace(text, []byte(`"version":2`), []byte(`"version":1`), 1))
+}
+
+// Evidence of a verdict is that of the rules by which it was made. Evidence of a watch is no verdict.
+func TestIdentityOfTheRules(t *testing.T) {
+	for mode, text := range map[canary.Mode]string{
+		canary.ModeVerdict: fmt.Sprintf(`["rows","given",%d]`, canary.Rules), canary.ModeWatch: `["rows","given"]`,
+	} {
+		o := canary.Defaults()
+		o.Mode = mode
+		got := New(Options{Options: o, Given: []any{"given"}}).identityOf("rows")
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); got != want {
+			t.Errorf("%s: got %s, want that of %s", mode, got, text)
+		}
+	}
 }

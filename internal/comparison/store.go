@@ -1,7 +1,6 @@
 package comparison
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -135,22 +134,18 @@ func (s *Store) Restore(c *Comparison, rows string) {
 		return
 	}
 	log := s.log.With("comparison", name)
-	if one.Identity != c.identity && one.Identity == c.identityWith(rows) { // of a release before rules were counted
-		log.Warn("the kept evidence is of other rules: the comparison begins anew")
-		return
-	}
 	if c.identity == "" || one.Identity != c.identity {
-		log.Warn("the kept evidence is of other options, targets or rows: the comparison begins anew")
+		log.Warn("the kept evidence is of other options, rules, targets or rows: the comparison begins anew")
 		return
 	}
 	v, err := canary.Restore(c.options.Options, one.Evidence)
-	if err = cmp.Or(one.damage, err); err != nil {
+	if err != nil {
 		s.saveDamaged(one, err)
 		return
 	}
 	c.judging.Lock()
 	defer c.judging.Unlock()
-	c.epoch, c.epochs, c.version = one.Epoch, max(1, one.Epochs), one.Version
+	c.epoch, c.epochs, c.version = one.Epoch, one.Epochs, one.Version
 	c.use(v)
 	for side, model := range one.Models {
 		c.seen[side].Model, c.seen[side].Pods = model, one.Pods[side]

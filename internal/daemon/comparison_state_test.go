@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,18 +59,24 @@ func TestComparisonState(t *testing.T) {
 	const newerState = `{"version":3,"comparisons":[]}`
 	damaged := []string{
 		"version: want 2, got 3", "want at most 67108864 bytes", "the state file cannot be used", "sha256: want that of the file",
+		"tests: want 6, got 7",
 	}
 	for want, change := range map[string]func(w *world, c *config.Config){
-		"of other options, targets or rows": func(w *world, c *config.Config) { c.Workloads[0].Trace.Path = w.put(paced(21, 90)) },
-		"serves another model":              func(w *world, _ *config.Config) { w.lists("other") },
-		"the comparison goes on":            func(_ *world, c *config.Config) { c.Drain++ },
-		"version: want 2, got 3":            func(*world, *config.Config) { overwrite(t, path, []byte(newerState)) },
+		"of other options, rules, targets or rows": func(w *world, c *config.Config) { c.Workloads[0].Trace.Path = w.put(paced(21, 90)) },
+		"serves another model":                     func(w *world, _ *config.Config) { w.lists("other") },
+		"the comparison goes on":                   func(_ *world, c *config.Config) { c.Drain++ },
+		"version: want 2, got 3":                   func(*world, *config.Config) { overwrite(t, path, []byte(newerState)) },
 		"want at most 67108864 bytes": func(*world, *config.Config) {
 			overwrite(t, path, append(bytes.Clone(kept), make([]byte, 64<<20)...))
 		},
 		"the state file cannot be used": func(*world, *config.Config) { overwrite(t, path, kept[:len(kept)/2]) },
 		"sha256: want that of the file": func(*world, *config.Config) {
 			overwrite(t, path, []byte(strings.Replace(string(kept), `"judged":`, `"judged":-`, 1)))
+		},
+		"tests: want 6, got 7": func(*world, *config.Config) { // sealed, and no comparison's all the same
+			text, _, _ := strings.Cut(string(kept), `,"sha256":`)
+			text = strings.Replace(text, `"tests":[`, `"tests":[{},`, 1)
+			overwrite(t, path, fmt.Appendf(nil, "%s,\"sha256\":\"%x\"}\n", text, sha256.Sum256([]byte(text))))
 		},
 	} {
 		overwrite(t, path, kept)

@@ -60,6 +60,9 @@ func TestReloadOfTheObjective(t *testing.T) {
 			c.Workloads[0].SLO.Objective = objective
 		})
 		shown(fmt.Sprint(objective))
+		if page := fetch(t, d.url+"/config"); !strings.Contains(page, "objective: "+fmt.Sprint(objective)) {
+			t.Errorf("/config has not the objective %v:\n%s", objective, page)
+		}
 	}
 	d.stop()
 	d.end()

@@ -169,3 +169,23 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Errorf("want rows that are sent and held back, got %v", verbs)
 	}
 }
+
+// Requests that replayd ends itself say nothing of the target, so they do not close the guard.
+func TestOwnEndsAreNoFailures(t *testing.T) {
+	for o, wantState := range map[measure.Outcome]limits.State{
+		measure.HTTP5xx: limits.HalfOpen, measure.Cancelled: limits.Closed, measure.Aborted: limits.Closed,
+	} {
+		q, c := newQueue(9)
+		q.Breaker = limits.NewBreaker(limits.Guard{ErrorRatio: 0.5})
+		for i := range 9 {
+			q.add(q.loops[0], planned(i, 0, "", 0))
+		}
+		q.fire(at(0))
+		_, flying := takeAll(q, at(0))
+		for _, r := range flying {
+			c.finish(q, r, o, measure.Usage{}, at(1))
+		}
+		q.judge(at(2), limits.Load{}, nil)
+		want(t, string(o), q.Breaker.State(), wantState)
+	}
+}

@@ -112,3 +112,22 @@ func TestClosedQueueInvalid(t *testing.T) {
 	want(t, "sent", rows, []int{2})
 	want(t, "balance", c.balance(), error(nil))
 }
+
+// A row that a pause held back comes due once, when the pause ends, also where its message is built later.
+func TestClosedQueueDueOnceAfterAHold(t *testing.T) {
+	q, c := newClosedQueue(1)
+	r := planned(0, 0, "", 0)
+	r.Message.Body = nil
+	q.add(q.loops[0], r)
+	q.fire(at(0))
+	q.pause(true, at(5))
+	takeAll(q, at(10))
+	q.pause(false, at(30))
+	q.fire(at(30))
+	takeAll(q, at(30))
+	q.built(r, Message{Body: []byte("x")})
+	rows, _ := takeAll(q, at(40))
+	want(t, "sent", rows, []int{0})
+	want(t, "due", r.Due.At, at(30))
+	want(t, "balance", c.balance(), error(nil))
+}

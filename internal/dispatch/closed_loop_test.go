@@ -189,6 +189,9 @@ func TestClosedQueueTrials(t *testing.T) {
 		if len(rows) > 1 {
 			t.Fatalf("at %d ms: %d trials", ms, len(rows))
 		}
+		if next, ok := q.next(); len(rows) == 0 && (!ok || next.After(at(ms).Add(retryAfter))) {
+			t.Fatalf("at %d ms: nothing wakes it for the next trial", ms)
+		}
 		for _, it := range taken {
 			sent = append(sent, ms)
 			q.Breaker.Health.Ended(at(ms), true)

@@ -248,14 +248,14 @@ func readAll(t *testing.T, of string) {
 	fmt.Println("MEMORY", resident("VmHWM", os.Getpid()))
 }
 
-// watch ends the process where its memory is over the limit, or nothing was done for a minute.
+// watch ends the process where its memory is over the limit, or nothing was done for outside.Patience.
 func watch(done *atomic.Int64) {
 	last, since := int64(-1), time.Now()
 	for range time.Tick(10 * time.Millisecond) {
 		if now := done.Load(); now != last {
 			last, since = now, time.Now()
 		}
-		if mib := resident("VmRSS", os.Getpid()); mib > maxMemory || time.Since(since) > time.Minute {
+		if mib := resident("VmRSS", os.Getpid()); mib > maxMemory || time.Since(since) > outside.Patience {
 			fmt.Printf("%d MiB, %s\n", mib, time.Since(since))
 			os.Exit(9)
 		}
