@@ -282,3 +282,36 @@ func TestSlowPodsAreNotHidden(t *testing.T) {
 		}
 	}
 }
+
+// A pass does not stand while a pod is not seen: the others would speak for it.
+func TestPassOfAPodThatIsNotSeenAnyMore(t *testing.T) {
+	o := Defaults()
+	o.Tolerance, o.ToleranceTail, o.ToleranceQueued, o.ToleranceBad = 1, 1, 1, 1
+	s, c := newSource(3), New(o)
+	s.every = 200 * time.Millisecond
+	onPods(s, [2][]float64{same(6, 1), same(6, 1)})
+	for n := 0; c.Judge().Verdict != Pass; n++ {
+		if n == 20*3600 {
+			j := c.Judge()
+			t.Fatalf("no pass: %s", j.Text(o))
+		}
+		c.Add(s.next())
+	}
+	dealt := s.form
+	s.form = func(p *Pair, rng *rand.Rand) {
+		dealt(p, rng)
+		if r := &p.Requests[Candidate]; r.Pod == 1 {
+			r.E2E = 2 * time.Minute
+			r.TPOT, r.End = r.E2E/100, r.Sent.Add(r.E2E)
+		}
+	}
+	for n := 0; c.Judge().Hidden[Candidate] == 0; n++ {
+		if n == 20*3600 {
+			t.Fatal("the pod is always seen")
+		}
+		c.Add(s.next())
+	}
+	if j := c.Judge(); j.Verdict != Undecided || j.Reason != FewCalm {
+		t.Errorf("want few_calm, got %s", j.Text(o))
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -116,10 +117,13 @@ func table(text string) string {
 	return text
 }
 
-// want checks verdict and exit code.
+// want checks verdict and exit code. A busy machine may make so many pairs void that there is no verdict in time.
 func (s *said) want(t *testing.T, verdict, metric string) {
 	t.Helper()
 	codes := map[string]int{"pass": 0, "fail": 3, "undecided": 4}
+	if s.verdict == "undecided" && s.code == codes["undecided"] && !machine.Measures(t, "the verdict, for which there were too few pairs") {
+		return
+	}
 	if s.verdict != verdict || s.metric != metric || s.code != codes[verdict] {
 		t.Errorf("want %s %s and exit code %d, got %s %s and %d", verdict, metric, codes[verdict], s.verdict, s.metric, s.code)
 	}

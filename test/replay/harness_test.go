@@ -19,13 +19,16 @@ import (
 
 	"replayd/internal/sim"
 	"replayd/internal/trace"
-
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(outside.Main(m, &binary)) }
+func TestMain(m *testing.M) {
+	machine.Settle()
+	os.Exit(outside.Main(m, &binary))
+}
 
 func number(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
 

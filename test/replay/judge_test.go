@@ -16,6 +16,7 @@ import (
 	"replayd/internal/sim"
 	"replayd/internal/trace"
 
+	"replayd/test/machine"
 	"replayd/test/outside"
 )
 
@@ -31,7 +32,7 @@ type record struct {
 	Output  int    `json:"usage_output_tokens"`
 }
 
-// Every row of the trace arrives exactly once, in the order of its instants, with the lengths of the trace. The
+// Every row of the trace arrives exactly once, with the lengths of the trace, and on a quiet machine in the order of its instants. The
 // engine's log and replayd's counters agree.
 func TestEveryRowOnce(t *testing.T) {
 	to := outside.Knob(t, "REPLAY_TO", 2*time.Minute, time.ParseDuration)
@@ -78,17 +79,22 @@ records: {path: %q}
 		t.Errorf("want %d rows, %d arrived", len(rows), len(arrived))
 	}
 	slices.SortFunc(log, func(a, b sim.LogEntry) int { return int(a.Arrival - b.Arrival) })
-	latest := time.Duration(0)
+	latest, swapped := time.Duration(0), 0
 	for _, e := range log {
 		_, _, row := outside.Place(t, e.ID)
 		if rows[row].Session != "" {
 			continue // a turn waits for the answer to the one before
 		}
 		if at := rows[row].Offset; at < latest {
-			t.Errorf("row %d of %v arrived after one of %v", row, at, latest)
+			swapped++
+			t.Logf("row %d of %v arrived after one of %v", row, at, latest)
 		} else {
 			latest = at
 		}
+	}
+	// Each row has a connection and a goroutine of its own, and on a busy machine a later one can overtake.
+	if swapped > 0 && machine.Measures(t, "the order of rows that are due within milliseconds") {
+		t.Errorf("%d rows were overtaken", swapped)
 	}
 
 	// Compare the records with the trace, and the counters with the log.
