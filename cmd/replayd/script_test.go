@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -129,10 +130,16 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// saw FILE PATTERN waits until a file exists and matches the pattern, such as the output of a background program.
+// saw [-count=N] FILE PATTERN waits until a file exists and matches the pattern, N times where that is given: a background program writes it.
 func saw(ts *testscript.TestScript, neg bool, args []string) {
+	count := 0
+	if n := len(args); n == 3 {
+		_, err := fmt.Sscanf(args[0], "-count=%d", &count)
+		ts.Check(err)
+		args = args[1:]
+	}
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: saw FILE PATTERN")
+		ts.Fatalf("usage: saw [-count=N] FILE PATTERN")
 	}
 	pattern := regexp.MustCompile("(?m)" + args[1])
 	ctx, cancel := context.WithTimeout(context.Background(), outside.Patience)
@@ -141,7 +148,7 @@ func saw(ts *testscript.TestScript, neg bool, args []string) {
 	defer again.Stop()
 	for {
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
-		if err == nil && pattern.Match(text) {
+		if n := len(pattern.FindAll(text, -1)); err == nil && n > 0 && (n == count || count == 0) {
 			return
 		}
 		select {

@@ -131,7 +131,7 @@ func TestOnceWaitReady(t *testing.T) {
 			ready = time.Now()
 		},
 		Epoch: func(now time.Time) time.Time {
-			epoch = now.Add(300 * time.Millisecond).Round(0)
+			epoch = now.Add(3 * time.Second).Round(0)
 			return epoch
 		},
 	}.Run(t.Context(), t.Context())

@@ -84,7 +84,7 @@ func startStuck(t *testing.T) *stuckDaemon {
 			Started: func(u string, _ func() measure.Ledger) { started <- u },
 			change: func(o *Options) {
 				d.dog = o.watchdog
-				o.Within = 20 * time.Millisecond
+				o.Within = time.Second
 				o.Session = func(*measure.Session) { block() } // it is called with the runner's lock held
 				o.Pair = func(*canary.Pair) {                  // and this one with that of the comparison
 					select {
@@ -168,7 +168,7 @@ func TestPagesAndChangesWhileLocksAreHeld(t *testing.T) {
 	paused := func(workload string, n int) string {
 		return fmt.Sprintf(`replayd_paused{model="sim",target="sim",workload=%q} %d`, workload, n)
 	}
-	f("/-/pause?workload=stuck", http.StatusServiceUnavailable, `workload "stuck": no answer within 20ms`)
+	f("/-/pause?workload=stuck", http.StatusServiceUnavailable, `workload "stuck": no answer within 1s`)
 	f("/-/pause?workload=stuck", http.StatusServiceUnavailable, `workload "stuck"`) // while the first is still waiting
 	f("/-/pause?workload=well", http.StatusOK, "")
 	d.see(paused("well", 1))

@@ -18,7 +18,7 @@ const (
 
 	// pipeWait is how long run waits for the pipes after the program has exited, because a child process may keep them
 	// open.
-	pipeWait = 100 * time.Millisecond
+	pipeWait = time.Second
 )
 
 // An smiError is an nvidia-smi that exited with a non-zero status.

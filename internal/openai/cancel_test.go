@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/test/outside"
 	"replayd/test/wiretest"
 )
 
@@ -179,11 +181,10 @@ func TestCancelOverTCP(t *testing.T) {
 			ended <- err
 			return
 		}
-		send(conn, streamHead+chunked(delta("a")))
-		_, err := conn.Read(make([]byte, 1))
+		_, err := conn.Read(make([]byte, 1)) // nothing is sent: what the client left unread would reset the connection
 		ended <- err
 	})
-	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: patient}}).Lane()
 	defer l.Close()
 	before := runtime.NumGoroutine()
 	for _, begin := range []bool{false, true} {
@@ -199,14 +200,17 @@ func TestCancelOverTCP(t *testing.T) {
 		}
 		const after = 20 * time.Millisecond
 		l.Do(t.Context(), m, &req, Hooks{Cancel: true, CancelAfter: after})
-		if tl := req.Timeline; req.Outcome != measure.Cancelled || tl.Cancel.Sub(tl.Write) < after || len(tl.Chunks) != 1 || l.conn != nil {
-			t.Errorf("want a cancellation after %v and a chunk, got %+v", after, req)
+		if tl := req.Timeline; req.Outcome != measure.Cancelled || tl.Cancel.Sub(tl.Write) < after || len(tl.Chunks) != 0 || l.conn != nil {
+			t.Errorf("want a cancellation after %v, got %+v", after, req)
 		}
 		if err := <-ended; !errors.Is(err, io.EOF) {
 			t.Errorf("the server: want the end of the connection, got %v", err)
 		}
 	}
-	if now := runtime.NumGoroutine(); now > before {
-		t.Errorf("%d goroutines, %d before", now, before)
-	}
+	outside.Until(t, func() error {
+		if now := runtime.NumGoroutine(); now > before {
+			return fmt.Errorf("%d goroutines, %d before", now, before)
+		}
+		return nil
+	})
 }

@@ -30,7 +30,7 @@ func TestEngineSeesCancellations(t *testing.T) {
 	}
 	server := httptest.NewServer(e.Handler())
 	defer server.Close()
-	c := newClient(t, Target{Options: Options{URL: server.URL, API: Completions, Timeouts: limits}})
+	c := newClient(t, Target{Options: Options{URL: server.URL, API: Completions, Timeouts: patient}})
 	l := c.Lane()
 	defer l.Close()
 	for name, h := range map[string]Hooks{
@@ -39,7 +39,11 @@ func TestEngineSeesCancellations(t *testing.T) {
 		"too late":          {Cancel: true, CancelAfter: time.Hour},
 	} {
 		for _, whole := range []bool{false, true} {
-			m, err := c.AppendRequest(nil, Body{Prompt: []byte("about after"), MaxTokens: 30, RequestID: name, Stream: !whole})
+			most := 100_000 // far more than come before a cancellation
+			if h.CancelAfter == time.Hour {
+				most = 30
+			}
+			m, err := c.AppendRequest(nil, Body{Prompt: []byte("about after"), MaxTokens: most, RequestID: name, Stream: !whole})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,7 +66,7 @@ func TestEngineSeesCancellations(t *testing.T) {
 				continue
 			}
 			late := time.Duration(entry.End - req.Timeline.Cancel.UnixNano())
-			if n := len(req.Timeline.Chunks); late < -time.Millisecond || late > time.Second || entry.OutputTokens < n || entry.OutputTokens >= 30 {
+			if n := len(req.Timeline.Chunks); late < -time.Millisecond || entry.OutputTokens < n || entry.OutputTokens >= most {
 				t.Errorf("%s, in one piece %v: the engine saw it %v later, with %d tokens of which %d came", name, whole, late, entry.OutputTokens, n)
 			}
 		}

@@ -122,7 +122,7 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 			}
 			var open *wire.Conn // the oldest open connection
 			for i := range warmed {
-				conn := client.pods.Load().all[0].pool.Take(time.Now(), client.target.Idle)
+				conn := client.pods.Load().all[0].pool.Take(time.Now(), time.Hour)
 				if i < c.ended {
 					_ = opened[conn.NetConn().LocalAddr().String()].Close()
 					wiretest.Closed(t, conn.NetConn())

@@ -10,7 +10,11 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/test/outside"
 )
+
+// patient are the timeouts of tests over TCP, which are not about them.
+var patient = Timeouts{Connect: outside.Patience, FirstToken: outside.Patience, Stall: outside.Patience, Total: 10 * time.Minute}
 
 var limits = Timeouts{Connect: 5 * time.Second, FirstToken: 60 * time.Second, Stall: 30 * time.Second, Total: 10 * time.Minute}
 

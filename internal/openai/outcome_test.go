@@ -227,7 +227,7 @@ func TestOutcomeEarlyRefusal(t *testing.T) {
 		<-done
 	})
 	defer close(done)
-	c := newClient(t, Target{Options: Options{URL: address, Timeouts: Timeouts{FirstToken: 5 * time.Second}}})
+	c := newClient(t, Target{Options: Options{URL: address, Timeouts: patient}})
 	l := c.Lane()
 	defer l.Close()
 	large, err := c.AppendRequest(nil, Body{Prompt: make([]byte, 64<<10), Stream: true})
@@ -245,7 +245,7 @@ func TestOutcomeRefused(t *testing.T) {
 	address := outside.Address(t)
 	for _, url := range []string{"http://" + address, "https://" + address, "http://no-such-host.invalid"} {
 		var req measure.Request
-		do(t, newClient(t, Target{Options: Options{URL: url, Timeouts: limits}}).Lane(), &req)
+		do(t, newClient(t, Target{Options: Options{URL: url, Timeouts: patient}}).Lane(), &req)
 		if req.Outcome != measure.ConnectFailed || req.Status != 0 || !req.Timeline.Write.IsZero() {
 			t.Errorf("%s: want connect, got %s: %s", url, req.Outcome, req.Error)
 		}
@@ -303,13 +303,13 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newClient(t, Target{Options: Options{
-				URL: server.URL, Timeouts: limits,
+				URL: server.URL, Timeouts: patient,
 				HTTP: config.HTTPClientConfig{TLSConfig: c.tls},
 			}}).Lane()
 			defer l.Close()
 			var req measure.Request
 			// The first segments may have no timestamps; see TestKernelStamps.
-			for i, start := 0, time.Now(); i < 2 || time.Since(start) < time.Minute && l.conn.Stamped() &&
+			for i, start := 0, time.Now(); i < 2 || time.Since(start) < outside.Patience && l.conn.Stamped() &&
 				!req.Timeline.Kernel; i++ {
 				do(t, l, &req)
 				if req.Outcome != c.outcome {

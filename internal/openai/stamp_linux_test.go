@@ -44,7 +44,7 @@ func TestKernelStamps(t *testing.T) {
 			send(conn, chunked(done)+bodyEnd)
 		}
 	})
-	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: patient}}).Lane()
 	defer l.Close()
 	var req measure.Request
 	var written []time.Time
@@ -93,7 +93,7 @@ func TestNoAllocationsPerChunk(t *testing.T) {
 			_, _ = conn.Write(end)
 		}
 	})
-	l := newClient(t, Target{Options: Options{URL: address, Timeouts: limits}}).Lane()
+	l := newClient(t, Target{Options: Options{URL: address, Timeouts: patient}}).Lane()
 	defer l.Close()
 	m := message(t, l.client)
 	var req measure.Request

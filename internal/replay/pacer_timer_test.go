@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"replayd/test/outside"
 )
 
 // paced starts a pacer, which runs until end is called.
@@ -230,7 +232,7 @@ func TestPacerLosesNoStep(t *testing.T) {
 		}
 		running.Wait()
 		for begin := time.Now(); seen.Load() < wishes.Load(); runtime.Gosched() { // another goroutine may still run the step
-			if time.Since(begin) > time.Minute {
+			if time.Since(begin) > outside.Patience {
 				t.Fatalf("round %d: %d wishes, the last step saw %d", round, wishes.Load(), seen.Load())
 			}
 		}

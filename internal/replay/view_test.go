@@ -16,6 +16,7 @@ import (
 	"replayd/internal/metrics"
 	"replayd/internal/schedule"
 	"replayd/internal/trace"
+	"replayd/test/outside"
 )
 
 // While the locks of the workload and of its side in a comparison are held, every scrape and every State returns, with the position of that instant and exact balances.
@@ -136,7 +137,7 @@ func TestPauseOfManyRowsMoves(t *testing.T) {
 		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Paused: n - 1})
 	})
 	close(ended)
-	if still := <-watched; still > 2 {
+	if still := <-watched; still > int(outside.Patience/time.Second) {
 		t.Errorf("it stood still for %d s", still)
 	}
 }

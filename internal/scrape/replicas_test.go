@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"replayd/test/outside"
 )
@@ -36,7 +37,8 @@ func TestReplicasComeAndGo(t *testing.T) {
 	f := newFixture()
 	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")}
 	target := f.target(t, nil, TargetOptions{
-		URL: "http://engines.example:8000", Replicas: "engines.example",
+		Interval: time.Hour,
+		URL:      "http://engines.example:8000", Replicas: "engines.example",
 		resolver: func(context.Context, string) ([]netip.Addr, error) { return names, nil },
 	})
 	e := &server{}
@@ -98,7 +100,8 @@ func TestReplicas(t *testing.T) {
 	names := []netip.Addr{netip.MustParseAddr("127.0.0.2"), netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::ffff:127.0.0.1")}
 	var lookupErr error
 	target := f.target(t, nil, TargetOptions{
-		URL: fmt.Sprintf("http://engines.example:%d/v1", port), Replicas: "engines.example",
+		Interval: time.Hour,
+		URL:      fmt.Sprintf("http://engines.example:%d/v1", port), Replicas: "engines.example",
 		resolver: func(_ context.Context, name string) ([]netip.Addr, error) {
 			if name != "engines.example" {
 				t.Errorf("want the name to be resolved, got %q", name)

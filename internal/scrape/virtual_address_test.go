@@ -33,7 +33,7 @@ func TestVirtualAddress(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	f := newFixture()
-	target := f.target(t, nil, TargetOptions{Page: s.URL})
+	target := f.target(t, nil, TargetOptions{Page: s.URL, Interval: time.Hour})
 	target.Show()
 	for range 3 {
 		target.endpoints[0].scrape(t.Context())

@@ -145,7 +145,7 @@ func attack(t *testing.T, lanes int, kind string, answer []byte) float64 {
 	}
 	listen := outside.Address(t)
 	p := outside.Start(t, filepath.Join(dir, "log"), binary, "run", trace, "--url", newCrowd(t, lanes, kind, answer), "--model", "m",
-		"--stream="+strconv.FormatBool(kind == "text/event-stream"), "--lanes", strconv.Itoa(lanes), "--web.listen-address", listen, "--hold", "1m")
+		"--stream="+strconv.FormatBool(kind == "text/event-stream"), "--lanes", strconv.Itoa(lanes), "--web.listen-address", listen, "--hold", "10m")
 	page := outside.See(t, "http://"+listen, "all requests ended", func(p outside.Page) bool {
 		return p.Sum("replayd_requests_total") == float64(lanes)
 	})

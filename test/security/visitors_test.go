@@ -204,7 +204,7 @@ workloads:
 // With few descriptors silent visitors do not take those of the replay: no request fails, and each scrape is answered.
 func TestVisitorsLeaveDescriptors(t *testing.T) {
 	s := outside.NewStage(t, binary, "--ttft", "10ms", "--itl", "1ms")
-	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", idle: 10ms, metrics: {interval: 1s}}]
+	s.Write(t, fmt.Sprintf(`targets: [{name: sim, url: "http://%s", idle: 10ms, metrics: {interval: 10s}}]
 workloads:
 - {name: w, target: sim, synthetic: {input_tokens: 20, output_tokens: 10, requests: 100000}, arrival: concurrency, lanes: 16}
 `, s.Engine))

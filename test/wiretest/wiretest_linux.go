@@ -21,7 +21,7 @@ func poll(t testing.TB, c net.Conn, events int16) {
 	}
 	err = raw.Control(func(fd uintptr) {
 		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, 60_000)
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: events}}, 120_000)
 			if err == nil && n == 1 {
 				return
 			}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"replayd/test/outside"
 	"replayd/test/wiretest"
 )
 
@@ -26,7 +27,7 @@ var keeping = sync.OnceValue(func() io.Closer {
 	// them for a socket that was just closed.
 	const settled = 50 * time.Millisecond
 	var since time.Time // time of the first of consecutive timestamps
-	for begin := time.Now(); time.Since(begin) < 10*time.Second; <-time.After(time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < outside.Patience; <-time.After(time.Millisecond) {
 		switch stamped := stampedOnce(); {
 		case !stamped:
 			since = time.Time{}
