@@ -42,7 +42,8 @@ func TestConstantMemory(t *testing.T) {
 			c.Add(s.next())
 		}
 		p := s.next()
-		if n := allocated(func() {
+		n := uint64(math.MaxUint64)
+		add := func() {
 			for range 100_000 {
 				p.At = p.At.Add(time.Second)
 				for side := range p.Requests {
@@ -50,7 +51,11 @@ func TestConstantMemory(t *testing.T) {
 				}
 				c.Add(p)
 			}
-		}); n > maxAllocated {
+		}
+		for tries := 0; tries < 3 && n > maxAllocated; tries++ { // the runtime allocates too
+			n = min(n, allocated(add))
+		}
+		if n > maxAllocated {
 			t.Errorf("%s: %d bytes allocated in 1,666 blocks, want at most %d", mode, n, maxAllocated)
 		}
 	}

@@ -30,7 +30,7 @@ func TestServe(t *testing.T) {
 	part.Trace.MaxInput, part.SLO.Bounds = 30, config.Bounds{"ttft": "1ns"}
 	part.Prompt.Seed = 7
 	c := conf([]config.Target{target("sim", url)}, all, part)
-	c.Records.Path = filepath.Join(t.TempDir(), "records.jsonl")
+	c.Records.Path, c.Web.Listen = filepath.Join(t.TempDir(), "records.jsonl"), freeAddress(t)
 	d := start(t, c)
 
 	count := func(name, labels, workload string, n int) string {
@@ -94,7 +94,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("ledger\n got %s\nwant …%s", lines[len(lines)-3+i], want)
 		}
 	}
-	if _, err := net.Dial("tcp", strings.TrimPrefix(d.url, "http://")); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := net.Dial("tcp", c.Web.Listen); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("want the address free, got %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func TestStreamOverTLS(t *testing.T) {
 		file := write(t, dir, "web.yaml", tlsSection+users+"http_server_config: {http2: "+http2+"}\n")
 		s := serve(t, Options{ConfigFile: file, Live: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			control := http.NewResponseController(w)
-			err := errors.Join(control.SetWriteDeadline(time.Now().Add(time.Minute)), control.Flush())
+			err := errors.Join(control.SetWriteDeadline(time.Now().Add(outside.Patience)), control.Flush())
 			fmt.Fprint(w, r.Proto, " ", err)
 		})})
 		got := getWith(t, client, strings.Replace(s.URL(), "://", "://prometheus:secret@", 1)+"/live/events", "")
@@ -111,7 +111,7 @@ func TestConfigBecomesBad(t *testing.T) {
 	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "web: ") {
 		t.Errorf("want web: and what is wrong, got %v", err)
 	}
-	if _, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
+	if _, err := s.listener.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Error("the address is still bound")
 	}
 }

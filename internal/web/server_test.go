@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"replayd/test/outside"
 )
 
 // registry returns a registry with one classic and native histogram, which has one value with an exemplar.
@@ -50,7 +51,7 @@ func serve(t *testing.T, o Options) *Server {
 		if err := <-ended; err != nil {
 			t.Errorf("want a clean end, got %v", err)
 		}
-		if _, err := net.Dial("tcp", s.listener.Addr().String()); err == nil {
+		if _, err := s.listener.Accept(); !errors.Is(err, net.ErrClosed) {
 			t.Error("the address is still bound")
 		}
 	})
@@ -182,7 +183,7 @@ func TestListenerFails(t *testing.T) {
 	if err := s.listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), outside.Patience)
 	defer cancel()
 	if err := s.Run(ctx); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "web: ") {
 		t.Errorf("want web: … use of closed network connection, got %v", err)
