@@ -130,7 +130,8 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// saw [-count=N] FILE PATTERN waits until a file exists and matches the pattern, N times where that is given: a background program writes it.
+// saw [-count=N] FILE PATTERN waits until a background program has written a file that matches the pattern, N times if
+// a count is given.
 func saw(ts *testscript.TestScript, neg bool, args []string) {
 	count := 0
 	if n := len(args); n == 3 {

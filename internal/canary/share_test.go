@@ -46,8 +46,8 @@ func TestFasterHasNoTail(t *testing.T) {
 	}
 }
 
-// Where a few requests take longer by what the tolerance and the wander allow a latency, that is no tail, however little noise there is. Longer
-// by more, they are.
+// Requests are no tail while they are longer by less than the tolerance and the wander of a latency, even without noise.
+// Beyond that they are one.
 func TestToleratedHasNoTail(t *testing.T) {
 	for _, c := range []struct {
 		wander, longer float64

@@ -66,8 +66,8 @@ func TestVoidForAWhile(t *testing.T) {
 	}
 }
 
-// Pairs of the warm-up are expected to be void: as many as they are, a block whose other pairs are good has latencies. Where a tenth of the
-// others is void, it has none.
+// The warm-up's pairs are void by intention. They do not keep a block from having latencies, however many they are. More
+// than a tenth of the other pairs does.
 func TestWarmUpIsNoVoid(t *testing.T) {
 	for late, want := range map[int64]bool{0: false, 2: false, 3: true} {
 		var b block

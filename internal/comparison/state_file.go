@@ -18,8 +18,8 @@ import (
 	"replayd/internal/file"
 )
 
-// stateVersion is that of the state file. A file of another one is not read. Every version begins as stateHead says: so it is told from other files, a
-// truncated one too.
+// stateVersion is the version of the state file. A file of another version is not read. A file of any version begins with
+// stateHead, by which it is told from other files, also where it is truncated.
 const stateVersion = 2
 
 // maxState is the size from which on a state file is not read.

@@ -54,7 +54,8 @@ func TestReaderDoesNotKnowThatTheClockWasSet(t *testing.T) {
 	}
 }
 
-// A clock that is set back by up to a loop repeats what it repeats; by more, the plan is entered anew, and what was read of it is forgotten.
+// After a clock was set back by less than a loop, the rows of that time are played again. After more, the plan is entered
+// anew, and the rows that were read are forgotten.
 func TestClockSetBack(t *testing.T) {
 	for back, want := range map[time.Duration]Rejoin{1900 * time.Millisecond: SetBack, 2100 * time.Millisecond: SetFarBack} {
 		s := &setting{Dispatcher: New(Config{Lanes: 1, FollowsWall: true})}

@@ -89,7 +89,8 @@ func TestPlaceOfAFailureIsHeld(t *testing.T) {
 	}
 }
 
-// A lane whose row cannot be sent, for it has no message, pauses as after a refused connection: a trace of such rows is not run through at once.
+// A lane pauses after a row whose message cannot be built, as after a refused connection. Otherwise a closed loop would
+// run through a trace of such rows at once.
 func TestClosedQueueInvalid(t *testing.T) {
 	q, c := newClosedQueue(1)
 	for i := range 3 {

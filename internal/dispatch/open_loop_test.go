@@ -315,7 +315,8 @@ func TestRowsThatAreReadLate(t *testing.T) {
 	want(t, "missed, with those that wait", verbs[Drop] > rows/2, true)
 }
 
-// A stop that comes before the process noticed that a row was due counts it, as dropped. The row of the very instant was never expected.
+// A row may be due when a stop comes, and not be noticed yet. The stop counts the row as dropped. A row that is due at the
+// instant of the stop was never expected.
 func TestStopCountsWhatWasDue(t *testing.T) {
 	s := &setting{Dispatcher: New(Config{Lanes: 1})}
 	l := s.begin(0, false)

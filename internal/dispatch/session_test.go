@@ -48,7 +48,7 @@ func TestGapOfALateTurn(t *testing.T) {
 	want(t, "balance", c.balance(), error(nil))
 }
 
-// Of a row of the plan and a turn that come due at one instant, the row of the plan goes first: both sides of a comparison have the same order.
+// A row of the plan goes before a turn that comes due at the same instant, so both sides of a comparison have one order.
 func TestTurnAndRowAtOneInstant(t *testing.T) {
 	q, c := newQueue(1)
 	for _, r := range []*Row{planned(0, 0, "s", 0), planned(1, 0, "s", 20*time.Millisecond), planned(2, 20, "", 0)} {

@@ -55,7 +55,7 @@ func TestOwnShortageIsNoOutcome(t *testing.T) {
 	}
 }
 
-// Rows that were due before a process started, by an epoch that has passed, belong to nobody: they are neither sent nor missed.
+// The epoch of a process may have passed. The rows that were due before the process started are neither sent nor missed.
 func TestEpochThatHasPassed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(100, 100*time.Millisecond), once, &fake{}, func(w *Workload) { w.Epoch = time.Now().Add(-5050 * time.Millisecond) })

@@ -7,9 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reserve binds a free port of loopback without listening on it, until this process ends. The kernel gives such a port to nobody who asks for any port, and
-// no connection begins at it; a server that asks for this very one gets it, because both sockets allow that (socket(7), SO_REUSEADDR and SO_REUSEPORT).
-// The options are set after the bind, which therefore fails where somebody else has reserved the port.
+// reserve binds a free port of loopback until this process ends, and does not listen on it. The kernel never hands out a
+// bound port by itself, neither to a bind to port 0 nor to a connection. A server that binds the same number shares the
+// port, because both sockets allow that (socket(7), SO_REUSEADDR and SO_REUSEPORT). The options are set after the bind,
+// so that a port that another test has reserved is refused.
 func reserve() (port int, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

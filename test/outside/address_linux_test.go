@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Nobody listens on a reserved port, a server of this test may, again and again, and nobody gets it who does not ask for it.
+// A reserved port refuses connections until a server of this test listens on it, and again afterwards. Another reservation of it fails.
 func TestAddressIsReserved(t *testing.T) {
 	address := Address(t)
 	for range 2 {

@@ -81,8 +81,8 @@ func Knob[T any](t *testing.T, name string, otherwise T, read func(string) (T, e
 	return v
 }
 
-// Address returns an address of loopback on which nothing listens, and which nobody else is given, for a server that the caller starts. It is for tests
-// and for scripts.
+// Address returns an address of loopback for a server that the caller starts. The port is free, and reserved for this
+// process. Address is for tests and for scripts.
 func Address(t interface{ Fatalf(string, ...any) }) string {
 	port, err := reserve()
 	if err != nil {

@@ -92,7 +92,7 @@ func pester(ctx context.Context, server string, from net.IP, path string) {
 	}
 }
 
-// scrape scrapes as Prometheus does. It waits longer, so that only what is not answered fails on a busy machine.
+// scrape scrapes as Prometheus does, with a longer timeout: on a busy machine only a scrape without an answer fails.
 func scrape(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, outside.Patience)
 	defer cancel()
