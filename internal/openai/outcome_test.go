@@ -243,7 +243,7 @@ func TestOutcomeEarlyRefusal(t *testing.T) {
 
 func TestOutcomeRefused(t *testing.T) {
 	address := outside.Address(t)
-	for _, url := range []string{"http://" + address, "https://" + address, "http://no-such-host.invalid"} {
+	for _, url := range []string{"http://" + address, "https://" + address, "http://no..such.host"} {
 		var req measure.Request
 		do(t, newClient(t, Target{Options: Options{URL: url, Timeouts: patient}}).Lane(), &req)
 		if req.Outcome != measure.ConnectFailed || req.Status != 0 || !req.Timeline.Write.IsZero() {
