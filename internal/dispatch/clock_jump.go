@@ -36,9 +36,34 @@ func (d *Dispatcher) runs(now time.Time) {
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	stood := at.After(d.stood[0]) && !at.After(d.stood[1])
 	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && stood && !d.isMissed(at) && at.After(d.heldUntil) {
+		if d.Floats && !d.under {
+			d.postpone(lag)
+			return
+		}
 		d.lag = max(d.lag, lag)
 		d.miss(now)
 	}
+}
+
+// postpone moves the begin of a plan that has not begun. Its instant was this process's own choice, so that a later one is as good, and
+// nothing is missed.
+func (d *Dispatcher) postpone(by time.Duration) {
+	for r := d.upcoming.first; r != nil; r = d.upcoming.after(r) {
+		d.visits++
+		r.Due.At = r.Due.At.Add(by)
+		r.Planned, r.Ready = r.Due.At, r.Due.At
+	}
+	for _, l := range d.loops {
+		l.clock.Own = l.clock.Own.Add(by)
+		if !l.ends.IsZero() {
+			l.ends = l.ends.Add(by)
+		}
+	}
+	if !d.ends.IsZero() {
+		d.ends = d.ends.Add(by)
+	}
+	d.do(Action{Kind: Rejoined, Why: Postponed, Lag: by})
+	d.do(Action{Kind: ReadOn}) // the feed waits for an instant that has moved
 }
 
 // miss drops the waiting rows, and rows due until now as soon as they are read.

@@ -1,9 +1,11 @@
 package dispatch
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"replayd/internal/measure"
 	"replayd/internal/schedule"
 )
 
@@ -82,5 +84,57 @@ func TestNextLoopAfterTheClockWasSet(t *testing.T) {
 		if r := s.read(s.begin(1, true), time.Second); !r.Due.At.Equal(epoch.Add(3 * time.Second)) {
 			t.Errorf("set by %v: a row of the next loop is due %v after the begin, want 3s", set, r.Due.At.Sub(epoch))
 		}
+	}
+}
+
+// A standstill before the first row moves a plan whose begin may be later: its rows keep their distances, and none is missed. Another
+// plan, and one that is under way, misses the rows of that time.
+func TestStandstillBeforeTheBegin(t *testing.T) {
+	for name, c := range map[string]struct {
+		floats, under bool
+		due           []time.Duration // since epoch, of the rows that are sent
+		missed        int
+	}{
+		"floats":            {floats: true, due: []time.Duration{5000, 5010, 7100}},
+		"is under way":      {floats: true, under: true, due: []time.Duration{900}, missed: 3},
+		"has its own begin": {missed: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &setting{Dispatcher: New(Config{Lanes: 9, Floats: c.floats})}
+			l := s.begin(0, false)
+			var due []time.Duration
+			missed := 0
+			count := func(actions []Action) {
+				for _, a := range actions {
+					switch {
+					case a.Kind == Send:
+						due = append(due, a.Row.Due.At.Sub(epoch)/time.Millisecond)
+					case a.Kind == Drop && a.Reason == measure.Missed:
+						missed++
+					}
+				}
+			}
+			at := func(ms int) *Row { // a row that is due so many ms after the begin of the loop
+				r := s.read(l, time.Duration(ms)*time.Millisecond)
+				s.step(Event{Kind: Built, Row: r, Message: Message{Body: []byte("a")}})
+				return r
+			}
+			if c.under {
+				at(900)
+			}
+			at(1000)
+			at(1010)
+			at(3100)
+			if s.own = 950 * time.Millisecond; c.under {
+				count(s.step(Event{Kind: Tick}))
+			}
+			for _, ms := range []int{5000, 5010, 7100} { // at first the process stands still for four seconds
+				s.own = time.Duration(ms) * time.Millisecond
+				count(s.step(Event{Kind: Tick}))
+			}
+			if !slices.Equal(due, c.due) || missed != c.missed {
+				t.Errorf("want rows sent that are due at %v, and %d missed, got %v and %d", c.due, c.missed, due, missed)
+			}
+		})
 	}
 }

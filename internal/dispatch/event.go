@@ -121,4 +121,5 @@ const (
 	Ahead                    // the wall clock is ahead: it was set, or the system slept; rows due until now are missed
 	SetBack                  // the wall clock was set back: no row goes out twice
 	SetFarBack               // it was by more than a loop: the plan is entered anew
+	Postponed                // this process was not running when the plan was to begin: it begins now
 )

@@ -229,6 +229,7 @@ var rejoins = [...]string{
 	dispatch.SetBack: "the wall clock was set back: no row goes out twice, " +
 		"the replay waits until the clock comes to the next one",
 	dispatch.SetFarBack: "the wall clock was set back by more than a loop: the replay joins the loop where it is now",
+	dispatch.Postponed:  "this process was not running when the replay was to begin: it begins later, and no row is missed",
 }
 
 // rejoined reports that the replay rejoins its plan, and by how much.

@@ -95,6 +95,7 @@ func (r *Runner) config() dispatch.Config {
 		Ahead: cmp.Or(w.Ahead, aheadBytes), Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		Coupled:     w.Sides != nil,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
+		Floats:      !w.Plan.FollowsWall() && w.Epoch.IsZero() && w.Begin.IsZero() && w.Sides == nil,
 		Breaker:     r.guard.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots, Moves: &r.mu.moves,
 	}
 }
