@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,9 @@ import (
 )
 
 // Visitors that request page after page and never read an answer do not block others. Each visitor comes back at once
-// when its connection is cut.
+// when its connection is cut. One from the scraper's own address shares its slots: on a busy machine a scrape that was not
+// written for a quarter of a second is then cut in place of a visitor. So the visitors have other addresses, where this
+// host has others.
 func TestVisitorsThatNeverRead(t *testing.T) {
 	workloads := outside.Knob(t, "SECURITY_WORKLOADS", 4, strconv.Atoi)
 	visitors := outside.Knob(t, "SECURITY_VISITORS", 16, strconv.Atoi)
@@ -31,26 +34,29 @@ func TestVisitorsThatNeverRead(t *testing.T) {
 	daemon, _ := s.Serve(t)
 	for _, path := range []string{"/metrics", "/live/events", "/config"} {
 		for name, addresses := range map[string]int{"one address": 1, "many addresses": visitors} {
+			if runtime.GOOS != "linux" && addresses > 1 {
+				continue // elsewhere only 127.0.0.1 is an address of this host
+			}
 			t.Run(strings.Trim(path, "/")+" from "+name, func(t *testing.T) {
 				ctx, end := context.WithCancel(t.Context())
 				var all sync.WaitGroup
 				defer all.Wait()
 				defer end()
 				for i := range visitors {
-					all.Go(func() { pester(ctx, s.Listen, net.IPv4(127, 0, 0, byte(1+i%addresses)), path) })
+					all.Go(func() { pester(ctx, s.Listen, visitor(i%addresses), path) })
 				}
-				asked, slowest := 30, time.Duration(0)
-				answered := 0
+				const asked = 30
+				answered, slowest := 0, time.Duration(0)
 				tick := time.NewTicker(100 * time.Millisecond)
 				defer tick.Stop()
-				for range asked {
+				for i := range asked {
 					<-tick.C
 					begin := time.Now()
 					err := scrape(ctx, s.URL())
 					slowest = max(slowest, time.Since(begin))
 					if err == nil {
 						answered++
-					} else if asked-answered < 3 {
+					} else if i-answered < 3 {
 						t.Log(err)
 					}
 				}
@@ -65,6 +71,14 @@ func TestVisitorsThatNeverRead(t *testing.T) {
 		t.Logf("peak RSS: %.0f MiB", peak(t, daemon.Cmd.Process.Pid))
 	}
 	daemon.Term(t)
+}
+
+// visitor returns the address of a visitor, by its number from 0.
+func visitor(n int) net.IP {
+	if runtime.GOOS != "linux" {
+		return net.IPv4(127, 0, 0, 1)
+	}
+	return net.IPv4(127, 0, 1, byte(1+n))
 }
 
 // pester requests a page again and again from an address of this host, and reads nothing.
