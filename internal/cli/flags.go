@@ -95,6 +95,8 @@ func (o *Flags) own() Table {
 				"requests of its session send back, such as x-session-token"},
 			{"replica-header", "replica_header", &t.Replica, "header of an answer that names the replica; " +
 				"requests are counted by it"},
+			{"retry", "retry", (*string)(&t.Retry), "which requests are sent again: stale (a kept connection had just been " +
+				"closed) or never"},
 			{"timeout-connect", "timeouts.connect", &t.Timeouts.Connect, "longest time to connect; 0: no limit"},
 			{"timeout-first-token", "timeouts.first_token", &t.Timeouts.FirstToken, "longest time to the first token; 0: " +
 				"no limit"},

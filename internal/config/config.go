@@ -195,7 +195,8 @@ func Default() Config {
 func DefaultTarget() Target {
 	return Target{
 		Options: openai.Options{
-			API: openai.Chat, Stream: true, Output: openai.OutputExact, HTTP: commoncfg.DefaultHTTPClientConfig, Idle: openai.DefaultIdle,
+			API: openai.Chat, Stream: true, Output: openai.OutputExact, HTTP: commoncfg.DefaultHTTPClientConfig,
+			Idle: openai.DefaultIdle, Retry: openai.RetryStale,
 			Timeouts: openai.Timeouts{Connect: 5 * time.Second, FirstToken: time.Minute, Stall: 30 * time.Second, Total: 10 * time.Minute},
 		},
 		Metrics: Metrics{Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig},

@@ -97,6 +97,15 @@ func (d *Dispatcher) pay(r *Row, now time.Time) {
 	}
 }
 
+// SendAgain charges the second send of a row. It returns the bound of the budget that the send would exceed, and must not
+// follow then; "": it may.
+func (d *Dispatcher) SendAgain(r *Row, now time.Time) (full limits.Bound) {
+	if d.Spending != nil && !r.charged.IsZero() {
+		_, full = d.Spending.Charge(now, costOf(r), d.Budget)
+	}
+	return full
+}
+
 // refused reports that the budget holds a row back.
 func (d *Dispatcher) refused(r *Row, why refusal, now time.Time) {
 	if why == tooLarge {

@@ -187,3 +187,20 @@ func TestSpendingIsCorrected(t *testing.T) {
 		want(t, name, q.Spending.Spent(at(0)), limits.Cost{Requests: 1, Prompt: c.prompt, Output: c.output})
 	}
 }
+
+// A second send costs what the first one cost, and does not happen where the budget has no room for it.
+func TestSecondSendIsCharged(t *testing.T) {
+	q, _ := newBudgetQueue(9, limits.Budget{RequestsPerMinute: 3, OutputTokensPerDay: 50})
+	q.add(q.loops[0], costs(planned(0, 0, "", 0), 7, 20))
+	q.fire(at(0))
+	rows, _ := takeAll(q, at(0))
+	want(t, "sent", rows, []int{0})
+	row := costs(planned(0, 0, "", 0), 7, 20)
+	row.charged = at(0)
+	want(t, "forbidden by", q.SendAgain(row, at(5)), limits.Bound(""))
+	want(t, "spent", q.Spending.Spent(at(5)), limits.Cost{Requests: 2, Prompt: 14, Output: 40})
+	want(t, "forbidden by", q.SendAgain(row, at(5)), limits.OutputTokensPerDay)
+	want(t, "spent", q.Spending.Spent(at(5)), limits.Cost{Requests: 2, Prompt: 14, Output: 40})
+	free, _ := newQueue(9)
+	want(t, "without a budget", free.SendAgain(row, at(5)), limits.Bound(""))
+}

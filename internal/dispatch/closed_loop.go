@@ -101,7 +101,7 @@ func (d *Dispatcher) slowDown(e Event, now time.Time) {
 	c.alike++
 	until, over := now, c.alike-alikeFree
 	switch {
-	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
+	case o.Unreached():
 		until = now.Add(connectPause)
 	case o.Failed() && o != measure.Aborted && over > 0:
 		if over == 1 {

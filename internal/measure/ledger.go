@@ -103,7 +103,7 @@ func (r DropReason) Eligible(sheds bool) bool { return r == SessionFailed || r =
 // Lists of label values, in the order of /metrics and of the pages.
 var (
 	outcomes = [...]Outcome{
-		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, TimeoutFirstToken, TimeoutStall,
+		OK, HTTP3xx, HTTP4xx, HTTP429, HTTP5xx, ConnectFailed, TimeoutConnect, NoAnswer, TimeoutFirstToken, TimeoutStall,
 		TimeoutTotal, Truncated, BadStream, ErrorEvent, ServerAbort, Empty, Cancelled, Aborted,
 	}
 	dropReasons = [...]DropReason{Overload, Guarded, Budget, Paused, Missed, SessionFailed, Invalid, Shutdown, Filtered}

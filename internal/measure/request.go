@@ -22,6 +22,7 @@ const (
 	HTTP5xx           Outcome = "http_5xx"
 	ConnectFailed     Outcome = "connect"
 	TimeoutConnect    Outcome = "timeout_connect"
+	NoAnswer          Outcome = "no_answer"
 	TimeoutFirstToken Outcome = "timeout_first_token"
 	TimeoutStall      Outcome = "timeout_stall"
 	TimeoutTotal      Outcome = "timeout_total"
@@ -53,6 +54,9 @@ func (p RunPhase) String() string {
 
 // Failed reports whether an outcome is a failure. A cancellation that the workload asked for is no failure.
 func (o Outcome) Failed() bool { return o != OK && o != Cancelled }
+
+// Unreached reports whether the server gave no byte of an answer because there was no connection or it ended.
+func (o Outcome) Unreached() bool { return o == ConnectFailed || o == TimeoutConnect || o == NoAnswer }
 
 // A DropReason is the reason why a due request was never sent.
 type DropReason string
@@ -155,7 +159,7 @@ type Timeline struct {
 
 	Whole bool // the request asked for one JSON answer, not for a stream: one chunk, and no first token
 
-	Connect time.Duration   // time to open a connection for this request (DNS, dial, TLS); 0 if one was open already
+	Connect time.Duration   // time to open a connection before the first write (DNS, dial, TLS); 0 if one was open already
 	Chunks  []time.Duration // arrival of each content chunk since Write, in order; the lane's next request reuses the slice
 
 	// ReasoningChunks is the number of content chunks before the first that has text or tool-call arguments besides reasoning: all of them
@@ -184,7 +188,7 @@ type Request struct {
 	Error        secret.Text // error text, including the server's own text; "" if ok; at most 512 bytes
 	Status       int         // HTTP status; 0 if none was received
 	Replica      secret.Text // that answered, as the target's replica_header names it; "" if the answer has no such header
-	Retried      bool        // sent a second time, because the server had closed the kept connection
+	Retried      bool        // sent a second time, because a kept connection was stale; times count from the first write
 	FinishReason secret.Text
 	Finish       string      // the finish reason's name in the table of meaning: none, other, or one of a fixed list
 	Unread       int         // events, or parts of them, without a meaning to the reader

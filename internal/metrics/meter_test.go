@@ -332,13 +332,13 @@ func TestSeriesPerWorkload(t *testing.T) {
 	NewMeter(reg).Workload(labels, WorkloadOptions{SLO: measuretest.SLO[:3]}) // each further bound adds two
 	waits, connect, read, ttft, itl, e2e := 3*(15+3), 10+3, 9+3, 3*(22+3), 2*(24+3), 2*(22+3)
 	histograms := waits + connect + read + ttft + itl + e2e
-	counts := 1 + 17 + 9 + 2 // expected, allOutcomes, reasons, in flight and waiting
+	counts := 1 + 18 + 9 + 2 // expected, allOutcomes, reasons, in flight and waiting
 	// retries, coalesced reads, sources, tokens, mismatches, without usage, usage rules, unread, finish reasons
 	trust := 1 + 1 + 2 + 4 + 2 + 1 + 7 + 1 + 6
 	service, loop, trace := 2+4+3+1, 8+5, 2+2 // goodput and eligible, violations, thresholds, objective; loop, up, stuck, paused and the guard's limits; shard and trace
 	want := histograms + counts + trust + service + loop + trace
-	if want != 339 {
-		t.Errorf("the sum is %d, it was 339", want)
+	if want != 340 {
+		t.Errorf("the sum is %d, it was 340", want)
 	}
 	got := -1 // do not count replayd_record_errors_total
 	for line := range strings.Lines(text(t, reg)) {

@@ -47,7 +47,7 @@ var (
 	descDropped   = desc("requests_dropped_total", "Requests that were never sent, by the reason. Filtered ones were not expected.", "reason")
 	descInFlight  = desc("requests_in_flight", "Requests that a lane has taken and that have not finished.")
 	descWaiting   = desc("requests_waiting", "Requests that fell due and wait for a lane or for the turn before.")
-	descRetries   = desc("retries_total", "Requests sent a second time, because a kept connection turned out closed before any byte of an answer.")
+	descRetries   = desc("retries_total", "Requests sent a second time, because a kept connection was stale.")
 	descMerged    = desc("coalesced_reads_total", "Socket reads that held more than one content chunk: all but the last got too late a time.")
 	descSource    = desc("timestamp_source_info", "1 for where the chunk times of the latest answer came from: the kernel's receive stamp, or the clock after the read.", "source")
 	descTokens    = desc("tokens_total", "Tokens of ok requests. Cached ones are part of prompt, reasoning ones of output.", "kind")

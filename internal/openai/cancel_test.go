@@ -140,7 +140,7 @@ func TestCancelCountsFromTheRetry(t *testing.T) {
 			if n == 0 {
 				send(conn, streamHead+chunked(delta("a")+done)+bodyEnd)
 				_, _, _ = request(conn)
-				pass(300 * time.Millisecond)
+				pass(5 * time.Millisecond)
 				_ = conn.Close()
 				return
 			}
@@ -151,8 +151,8 @@ func TestCancelCountsFromTheRetry(t *testing.T) {
 		do(t, l, &req)
 		m, start := message(t, c), time.Now()
 		l.Do(t.Context(), m, &req, Hooks{Again: func() ([]byte, error) { return m, nil }, Cancel: true, CancelAfter: 500 * time.Millisecond})
-		if at := req.Timeline.Cancel.Sub(start); req.Outcome != measure.Cancelled || !req.Retried || at != 800*time.Millisecond {
-			t.Errorf("want a cancellation after 800ms, got %s after %v, retried %v", req.Outcome, at, req.Retried)
+		if at := req.Timeline.Cancel.Sub(start); req.Outcome != measure.Cancelled || !req.Retried || at != 505*time.Millisecond {
+			t.Errorf("want a cancellation after 505ms, got %s after %v, retried %v", req.Outcome, at, req.Retried)
 		}
 	})
 }

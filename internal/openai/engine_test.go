@@ -64,7 +64,7 @@ func TestModels(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx":                  "bad_stream: broken chunked encoding",
 		"HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat(" ", modelsBytes+1):            "bad_stream: the answer is over 4194304 bytes",
 		"HTTP/1.1 200 OK\r\n\r\n{\"data\":" + strings.Repeat(" ", 9000) + "\"a\"": "want a JSON list of models",
-		"": "connect: closed before any byte",
+		"": "before any byte of an answer",
 	} {
 		if _, err := answers(t, Target{}, answer, &seen).Models(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80q: want %q, got %v", answer, want, err)

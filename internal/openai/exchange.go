@@ -63,13 +63,14 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 	}
 	message, err := x.hooks.Again()
 	if err != nil {
-		return notBuilt(fmt.Errorf("%s; and again: %w", f.text, err))
+		f.text += fmt.Sprintf("; not sent again: %v", err)
+		return f
 	}
 	x.drop()
 	if f := x.dial(ctx); f != nil {
 		return f
 	}
-	x.req.Retried = true
+	x.req.Retried, x.req.Timeline.Connect = true, 0 // the new connection is a part of TTFT
 	x.out, x.cancel = departure{}, time.Time{}
 	return x.attempt(ctx, message, read)
 }

@@ -14,7 +14,7 @@ import (
 type failure struct {
 	outcome measure.Outcome
 	text    string
-	stale   bool // a kept connection had been closed: the request is retried
+	stale   bool // a kept connection was stale: the message may be sent again
 	unsent  bool // nothing was sent, for want of a resource of this process: see Lane.Unsent
 }
 

@@ -61,7 +61,7 @@ func (l *Lane) drop() {
 // and Kernel; the slices are used again from their beginning.
 //
 // A kept or warmed connection on which anything came since its last answer, bytes or its end, is replaced before a byte is
-// written, where there are descriptors to look at. One that turns out to be closed before any byte of an answer is replaced once, and the message sent again.
+// written, where there are descriptors to look at. One that turns out to be stale is replaced once, and the message sent again.
 // When ctx is done the connection is closed and the outcome is aborted.
 func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h Hooks) {
 	read := (*exchange).stream

@@ -133,7 +133,7 @@ func TestWholeOutcomes(t *testing.T) {
 		"closed before it":    {closed("application/json", ""), measure.Truncated, "cut short after 0 bytes"},
 		"garbage by close":    {closed("application/json", "oops"), measure.BadStream, `got "oops"`},
 		"after its head":      {chunks, measure.Truncated, "cut short"},
-		"closes at once":      {"", measure.ConnectFailed, "closed before any byte"},
+		"closes at once":      {"", measure.NoAnswer, "before any byte"},
 		"400":                 {strings.Replace(answered(`{"error":{"message":"too big"}}`), "200 OK", "400 Bad Request", 1), measure.HTTP4xx, "HTTP 400: too big"},
 		"503":                 {"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\n{}", measure.HTTP5xx, "HTTP 503"},
 	} {

@@ -11,6 +11,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -46,6 +47,15 @@ const (
 	OutputExact OutputMode = "exact" // the limit, and what the engine needs to reach it
 	OutputMax   OutputMode = "max"   // only the limit
 	OutputFree  OutputMode = "free"  // nothing
+)
+
+// A RetryMode says which requests are sent a second time.
+type RetryMode string
+
+// Retry modes.
+const (
+	RetryStale RetryMode = "stale" // those that a kept connection has lost, because the server had just closed it
+	RetryNever RetryMode = "never"
 )
 
 // Timeouts of one request; 0 is none.
@@ -86,7 +96,8 @@ type Options struct {
 	Output    OutputMode              `koanf:"output"`
 	Replica   string                  `koanf:"replica_header"` // header of answers that names the replica; "": none
 	Timeouts  Timeouts                `koanf:"timeouts"`
-	Idle      time.Duration           `koanf:"idle"` // a connection idle for longer is not used again; 0: DefaultIdle
+	Idle      time.Duration           `koanf:"idle"`  // a connection idle for longer is not used again; 0: DefaultIdle
+	Retry     RetryMode               `koanf:"retry"` // "": RetryStale
 }
 
 // A Target is a server, and how this process speaks to it.
@@ -188,6 +199,7 @@ func (o *Options) Check() (f fault.List) {
 	_, pods := o.podAddresses()
 	f = append(f, pods...)
 	f.OneOf("output", string(o.Output), string(OutputExact), string(OutputMax), string(OutputFree))
+	f.OneOf("retry", string(cmp.Or(o.Retry, RetryStale)), string(RetryStale), string(RetryNever))
 	f.NotNegative("timeouts.connect", o.Timeouts.Connect)
 	f.NotNegative("timeouts.first_token", o.Timeouts.FirstToken)
 	f.NotNegative("timeouts.stall", o.Timeouts.Stall)

@@ -61,7 +61,7 @@ func TestOutcomes(t *testing.T) {
 		"status 600":    {plain("600 What", "text/plain", ``), measure.BadStream, "got 600", 0},
 		"status 101":    {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", measure.BadStream, "got 101", 0},
 
-		"closes at once":      {"", measure.ConnectFailed, "closed before any byte of an answer", 0},
+		"closes at once":      {"", measure.NoAnswer, "before any byte of an answer", 0},
 		"ends in its head":    {"HTTP/1.1 200 OK\r\nContent-Ty", measure.Truncated, "ended within its head", 0},
 		"ends in two bytes":   {"HT", measure.Truncated, "ended within its head", 0},
 		"ends after its head": {streamHead, measure.Truncated, "cut off", 0},
@@ -152,7 +152,7 @@ func TestOutcomeReset(t *testing.T) {
 		answer  string
 		outcome measure.Outcome
 	}{
-		"at once":       {"", measure.ConnectFailed},
+		"at once":       {"", measure.NoAnswer},
 		"in the stream": {streamHead + chunked(delta("a")), measure.Truncated},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"time"
 
@@ -31,6 +32,11 @@ func (x *exchange) awaitHead(ctx context.Context) *failure {
 			return x.badHead(ctx, err)
 		}
 		if s := x.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
+			if s == fasthttp.StatusRequestTimeout && x.stale(true) {
+				f := failed(measure.HTTP4xx, "HTTP 408 on a kept connection")
+				f.stale = true
+				return f
+			}
 			x.req.Status, x.req.Replica = s, x.client.replica(&x.head)
 			x.storeEcho()
 			x.req.Timeline.Head = slices.MaxFunc([]time.Time{x.conn.Last().At, x.req.Timeline.Write}, time.Time.Compare)
@@ -53,11 +59,15 @@ func (x *exchange) noAnswer(ctx context.Context, err error) *failure {
 	if wrote != nil {
 		err = wrote
 	}
-	f := x.cutShort(ctx, err)
-	if f == nil {
-		f = failed(measure.ConnectFailed, "closed before any byte of an answer: %v", err)
-		f.stale = x.out.kept
+	if f := x.cutShort(ctx, err); f != nil {
+		return f
 	}
+	if refused, ok := errors.AsType[*net.OpError](err); ok && refused.Op == "remote error" {
+		return failed(measure.ConnectFailed, "TLS: %v", err) // the server has judged the client's certificate after the handshake
+	}
+	held := x.held().Round(time.Millisecond)
+	f := failed(measure.NoAnswer, "closed after %v, before any byte of an answer: %v", held, err)
+	f.stale = x.stale(false)
 	return f
 }
 

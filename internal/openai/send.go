@@ -32,15 +32,21 @@ func (x *exchange) writeFirst(first, rest []byte) {
 	}
 }
 
-// arm sets the deadline of a request whose write begins now.
+// arm sets the deadline of a request whose write begins now. All times of one that is sent again count from its first write.
 func (x *exchange) arm() error {
 	firstToken := x.client.target.Timeouts.FirstToken
 	if x.req.Timeline.Whole {
 		firstToken = 0 // there will be none to wait for
 	}
-	x.limit(time.Now(), firstToken, measure.TimeoutFirstToken)
+	now := time.Now()
+	if x.req.Retried {
+		now = x.req.Timeline.Write
+	}
+	x.limit(now, firstToken, measure.TimeoutFirstToken)
 	err := x.conn.Arm(x.until)
-	x.req.Timeline.Write = time.Now()
+	if !x.req.Retried {
+		x.req.Timeline.Write = time.Now()
+	}
 	return err
 }
 

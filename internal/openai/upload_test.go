@@ -89,7 +89,7 @@ func TestAnswerDuringUpload(t *testing.T) {
 		"closes": {func(conn net.Conn) {
 			readSome(conn)
 			_ = conn.Close()
-		}, Hooks{}, false, measure.ConnectFailed, "closed before any byte of an answer", 0, false},
+		}, Hooks{}, false, measure.NoAnswer, "before any byte of an answer", 0, false},
 		"neither reads nor answers": {func(conn net.Conn) {
 			readSome(conn)
 			pass(time.Hour)

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"time"
 
 	"replayd/internal/dispatch"
@@ -43,10 +44,24 @@ func (r *Runner) send(hard context.Context, l *lane) {
 	l.wire.Do(hard, row.Message.Body, &l.req, openai.Hooks{
 		Sent:   func() { r.sent(l) },
 		Read:   func(now time.Time) { r.w.Target.read(now); r.w.Pacer.stepOverdue(now) },
-		Again:  func() ([]byte, error) { m, _ := r.message(row, nil, nil); return m.Body, m.Err },
+		Again:  func() ([]byte, error) { return r.again(row) },
 		Cancel: row.Cancel, CancelAfter: r.w.Cancel.After,
 		Keep: r.w.Keep || r.w.History && row.InSession(), Count: r.w.CountOutput, Echo: r.echo,
 	})
+}
+
+// again builds a row's message for a second send, if the budget allows one.
+func (r *Runner) again(row *dispatch.Row) ([]byte, error) {
+	m, _ := r.message(row, nil, nil)
+	if m.Err != nil {
+		return nil, m.Err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if full := r.d.SendAgain(row, r.w.clock().Own); full != "" {
+		return nil, fmt.Errorf("%s of the budget is spent", full)
+	}
+	return m.Body, nil
 }
 
 var headEnd = []byte("\r\n\r\n")

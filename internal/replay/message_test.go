@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/common/config"
 
+	"replayd/internal/limits"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
@@ -167,6 +168,23 @@ func TestSeveralModels(t *testing.T) {
 		}
 		b.client.Close()
 		f.running.Wait()
+	})
+}
+
+// A second send that the budget forbids does not happen: the request is lost.
+func TestBudgetForbidsTheRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{closeAfter: 1}
+		b := newBench(t, every(4, time.Second), once, f, func(w *Workload) { w.Budget = limits.Budget{RequestsPerMinute: 4} })
+		b.run(t, t.Context(), t.Context())
+		// Four sends: a row, another twice, and a third, which would have been sent again.
+		want(t, "outcomes", b.kept.outcomes(), map[measure.Outcome]int{measure.OK: 2, measure.NoAnswer: 1})
+		want(t, "dropped", b.kept.dropped, map[measure.DropReason]int{measure.Budget: 1})
+		want(t, "retries", b.counter(t, "replayd_retries_total", ""), 1.0)
+		lost := b.kept.all[2]
+		if !strings.Contains(string(lost.Error), "not sent again: requests_per_minute of the budget is spent") || lost.Retried {
+			t.Errorf("want the budget named, got %q, retried %v", lost.Error, lost.Retried)
+		}
 	})
 }
 

@@ -153,7 +153,7 @@ func (t *Target) ended(req *measure.Request) {
 			"target", t.Client.Name())
 	}
 	switch o := req.Outcome; {
-	case o == measure.ConnectFailed || o == measure.TimeoutConnect:
+	case o.Unreached():
 		t.see(gotNothing, req.Error, req.ID)
 	case req.Status == http.StatusNotFound:
 		t.see(gotNotFound, "", "")

@@ -103,6 +103,12 @@ func (l runData) tiles() []Tile {
 		failed.Level = Bad
 	}
 	all = append(all, failed)
+	if twice := l.retried(); twice > 0 {
+		all = append(all, Tile{
+			Name: "Sent twice", Text: number.Whole(twice), Level: Poor,
+			Note: number.Percent(twice, len(l.rows)) + ", as a kept connection was closed",
+		})
+	}
 	if d := l.late(); d.N() > 0 {
 		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "of sending, lane waits included", Level: l.lateLevel()})
 	}

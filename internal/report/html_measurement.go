@@ -47,6 +47,16 @@ func (l runData) reads() (all, merged int, delay float64) {
 	return all, merged, sum / float64(all)
 }
 
+// retried returns the number of requests that were sent twice.
+func (l runData) retried() (n int) {
+	for _, r := range l.rows {
+		if r.Retried {
+			n++
+		}
+	}
+	return n
+}
+
 // blurred returns a warning if at least 1 read in 100 held several chunks. The gaps between those chunks are not the
 // server's. Otherwise it returns "".
 func (l runData) blurred() string {

@@ -45,3 +45,22 @@ func TestReadTogether(t *testing.T) {
 		}
 	}
 }
+
+// The page shows in a tile how many requests were sent twice.
+func TestSentTwice(t *testing.T) {
+	for twice, want := range []string{"", "1", "2"} {
+		run := result.Run{Rows: steps3(100, 100, 100).rows}
+		for i := range twice {
+			run.Rows[i].Retried = true
+		}
+		got := ""
+		for _, one := range pageOf(run).Tiles {
+			if one.Name == "Sent twice" {
+				got = one.Text
+			}
+		}
+		if got != want {
+			t.Errorf("want %q, got %q", want, got)
+		}
+	}
+}

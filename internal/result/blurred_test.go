@@ -44,3 +44,21 @@ func TestBlurred(t *testing.T) {
 		}
 	}
 }
+
+// A run tells how many of its requests were sent twice.
+func TestSentTwice(t *testing.T) {
+	s := NewSummary(measure.SLO{}, measure.SessionSLO{})
+	for i := range 3 {
+		r := measuretest.Request("", 0, measure.OK, time.Millisecond)
+		r.Retried = i == 1
+		s.Observe(r)
+		var b strings.Builder
+		if err := s.WriteTable(&b, measure.Ledger{Outcomes: map[measure.Outcome]int64{measure.OK: int64(i + 1)}}, 0); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"", "1 (50 % of those sent)", "1 (33.3 % of those sent)"}[i]
+		if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "sent twice") != (want != "") {
+			t.Errorf("want %q, got\n%s", want, got)
+		}
+	}
+}

@@ -39,6 +39,7 @@ type exportMetadata struct {
 	First   instant         `json:"first_content_ns"`
 	Outcome measure.Outcome `json:"outcome,omitempty"`
 	Status  int             `json:"status,omitempty"`
+	Retried bool            `json:"retried,omitempty"`
 }
 
 // An instant is Unix time in ns; null if it did not happen.
@@ -113,6 +114,7 @@ func AppendExport(b []byte, r Row) []byte {
 			Worker: r.Worker, Processor: r.Processor, Phase: r.Phase.String(),
 			WasCancelled: r.Outcome == measure.Cancelled, Cancel: instant(r.Cancel),
 			Due: instant(r.Due), First: instant(r.First), Outcome: r.Outcome, Status: r.Status,
+			Retried: r.Retried,
 		},
 		Metrics: exportMetrics{
 			TTFT: of(measure.TTFT), TTFAT: of(measure.TTFAT), Second: of(measure.SecondToken), Latency: of(measure.E2E),

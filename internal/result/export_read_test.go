@@ -245,14 +245,14 @@ func FuzzReadExport(f *testing.F) {
 
 // Figures of reads are written to the file and read back.
 func TestReadsInTheExport(t *testing.T) {
-	for _, want := range []Row{{Reads: 7, Merged: 2, ReadDelay: 1.25}, {}, {Merged: 3}} {
+	for _, want := range []Row{{Reads: 7, Merged: 2, ReadDelay: 1.25}, {}, {Merged: 3}, {Retried: true}} {
 		want.Start, want.ID = 1, "a/0/1"
 		var line exportLine
 		if err := json.Unmarshal(AppendExport(nil, want), &line); err != nil {
 			t.Fatal(err)
 		}
 		got, err := line.row()
-		if err != nil || got.Reads != want.Reads || got.Merged != want.Merged || got.ReadDelay != want.ReadDelay {
+		if err != nil || got.Reads != want.Reads || got.Merged != want.Merged || got.ReadDelay != want.ReadDelay || got.Retried != want.Retried {
 			t.Errorf("want %+v, got %+v, %v", want, got, err)
 		}
 	}

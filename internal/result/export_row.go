@@ -17,7 +17,7 @@ func (l exportLine) row() (Row, error) {
 		Session: md.Session, ID: md.ID, Correlation: md.Correlation, Conversation: md.Conversation, Turn: md.Turn,
 		Credit: int64(md.Credit), Start: int64(md.Start), Ack: int64(md.Ack), End: int64(md.End),
 		Worker: md.Worker, Processor: md.Processor, Cancel: int64(md.Cancel),
-		Due: int64(md.Due), First: int64(md.First), Status: md.Status,
+		Due: int64(md.Due), First: int64(md.First), Status: md.Status, Retried: md.Retried,
 	}
 	if md.Start == 0 && md.End == 0 {
 		return r, errors.New("metadata: want request_start_ns and request_end_ns, got neither")

@@ -22,6 +22,7 @@ type recordLine struct {
 	Outcome measure.Outcome `json:"outcome"`
 	Error   string          `json:"error"`
 	Status  int             `json:"status"`
+	Retried bool            `json:"retried"`
 
 	Due    int64 `json:"due_ns"`
 	Taken  int64 `json:"lane_ns"`
@@ -65,7 +66,7 @@ func (l recordLine) row() (Row, error) {
 	r := Row{
 		ID: l.ID, Conversation: l.Session, Correlation: correlation(l.ID, l.Session), Turn: l.Turn,
 		Worker: "lane_" + strconv.Itoa(l.Lane), Processor: "replayd",
-		Outcome: l.Outcome, Status: l.Status, Error: l.Error,
+		Outcome: l.Outcome, Status: l.Status, Error: l.Error, Retried: l.Retried,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
 		TTFT: math.NaN(), TTFAT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
 		Merged: l.Merged,

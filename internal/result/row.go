@@ -66,7 +66,7 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 	row := Row{
 		ID: r.ID, Conversation: r.Session, Correlation: correlation(r.ID, r.Session), Turn: r.Turn,
 		Worker: "lane_" + strconv.Itoa(r.Lane), Processor: processor,
-		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: string(r.Error),
+		Phase: r.Phase, Outcome: r.Outcome, Status: r.Status, Error: string(r.Error), Retried: r.Retried,
 		Due: c.ns(t.Due), Credit: c.ns(t.Lane), Start: c.ns(t.Write), Ack: c.ns(t.Head), End: c.ns(t.End), Cancel: c.ns(t.Cancel),
 		TTFT: v[measure.TTFT], TTFAT: v[measure.TTFAT], Second: v[measure.SecondToken], Latency: v[measure.E2E], ITL: v[measure.TPOT], Lateness: v[measure.Lateness],
 		Reads: len(t.ReadDelays), Merged: t.MergedReads,

@@ -96,6 +96,7 @@ type Row struct {
 	Outcome      measure.Outcome
 	Status       int
 	Error        string
+	Retried      bool // sent a second time; false in AIPerf's exports, which do not say
 
 	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took it; End: last content, else the end of the request
 

@@ -37,6 +37,7 @@ type Summary struct {
 	itl       stats.Sample                        // of ok requests
 	makespans stats.Sample                        // of ok sessions
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
+	retried   int64                               // requests that were sent twice
 	merged    int64                               // reads that held several chunks, with or without a kernel timestamp
 	worst     measure.Values                      // worst value of each bounded quantity
 	decoded   int64                               // output tokens after the first ones
@@ -71,6 +72,9 @@ func (s *Summary) Observe(r *measure.Request) {
 	}
 	for _, d := range r.Timeline.ReadDelays {
 		s.readDelay.Add(d)
+	}
+	if r.Retried {
+		s.retried++
 	}
 	s.merged += int64(r.Timeline.MergedReads)
 	for _, q := range ownTable {

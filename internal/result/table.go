@@ -41,6 +41,10 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 			out.Line("dropped "+string(r), "%d", n)
 		}
 	}
+	if s.retried > 0 {
+		out.Line("sent twice", "%d (%s of those sent): a kept connection was closed when they went out", s.retried,
+			number.Percent(s.retried, l.Finished()+l.InFlight))
+	}
 	if l.Filtered > 0 {
 		out.Line("filtered", "%d, not expected", l.Filtered)
 	}

@@ -15,6 +15,7 @@ import (
 // untouched answer, and so is the text, which the next turn of the session carries.
 func TestGentle(t *testing.T) {
 	const output = 24
+	const after = 1000 // ms: the connection of the first turn has met its fault by then
 	s := newStage(t, "--ttft", "5ms", "--itl", "1ms", "--chunk-tokens", "1")
 	p := newProxy(t, s.Engine, 1, nil)
 	p.choose = func(id string) fault {
@@ -29,7 +30,7 @@ func TestGentle(t *testing.T) {
 		const first = `{"role":"user","content":"where is the river"}`
 		fmt.Fprintf(&trace, `{"timestamp":%d,"session_id":"s%d","output_length":%d,"messages":[%s]}`+"\n", 100*i, i, output, first)
 		fmt.Fprintf(&trace, `{"timestamp":%d,"session_id":"s%d","output_length":2,"messages":[%s,{"role":"assistant","content":"nobody said this"},%s]}`+"\n",
-			100*i, i, first, first)
+			100*i+after, i, first, first)
 	}
 	rows := 2 * len(gentle)
 	path := filepath.Join(s.Dir, "trace.jsonl")

@@ -84,7 +84,7 @@ workloads: [{name: w, trace: {path: %q}, arrival: concurrency, lanes: 128, repea
 		want := measure.Truncated
 		switch {
 		case row == 0:
-			want = measure.ConnectFailed
+			want = measure.NoAnswer
 		case row >= enough:
 			want = measure.OK
 		}

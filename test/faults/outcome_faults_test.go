@@ -14,13 +14,14 @@ type cause struct {
 	name     string
 	answer   script
 	outcome  measure.Outcome
-	words    string        // in the error message
-	target   string        // further keys of the target
-	workload string        // further keys of the workload
-	trace    string        // "" for short prompts
-	early    func(c *call) // see server; then all rows have the outcome
-	always   bool          // all rows have it
-	secure   string        // the certificate; "" for no TLS
+	or       measure.Outcome // another that it may have; "": none
+	words    string          // in the error message
+	target   string          // further keys of the target
+	workload string          // further keys of the workload
+	trace    string          // "" for short prompts
+	early    func(c *call)   // see server; then all rows have the outcome
+	always   bool            // all rows have it
+	secure   string          // the certificate; "" for no TLS
 }
 
 // Timeouts that a cause can reach. The others are long, also for a busy machine.
@@ -80,12 +81,12 @@ var causes = []cause{
 	{name: "502-chunked-cut", answer: says("HTTP/1.1 502 Bad Gateway\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel"), outcome: measure.HTTP5xx},
 	{name: "500-reset", answer: saysAndResets("HTTP/1.1 500 Oh\r\nContent-Length: 10\r\n\r\noh"), outcome: measure.HTTP5xx},
 
-	{name: "closes-at-once", early: func(*call) {}, outcome: measure.ConnectFailed},
-	{name: "resets-at-once", early: (*call).reset, outcome: measure.ConnectFailed},
-	{name: "closes-unread", answer: func(*call) {}, outcome: measure.ConnectFailed, words: "before any byte", trace: "long"},
-	{name: "closes-without-answer", answer: says(""), outcome: measure.ConnectFailed, words: "before any byte"},
-	{name: "resets-without-answer", answer: saysAndResets(""), outcome: measure.ConnectFailed, words: "reset"},
-	{name: "closes-within-the-body", answer: halfRead, outcome: measure.ConnectFailed, trace: "long"},
+	{name: "closes-at-once", early: func(*call) {}, outcome: measure.NoAnswer},
+	{name: "resets-at-once", early: (*call).reset, outcome: measure.NoAnswer, or: measure.ConnectFailed}, // as the reset or the end of the dial is first
+	{name: "closes-unread", answer: func(*call) {}, outcome: measure.NoAnswer, words: "before any byte", trace: "long"},
+	{name: "closes-without-answer", answer: says(""), outcome: measure.NoAnswer, words: "before any byte"},
+	{name: "resets-without-answer", answer: saysAndResets(""), outcome: measure.NoAnswer, words: "reset"},
+	{name: "closes-within-the-body", answer: halfRead, outcome: measure.NoAnswer, trace: "long"},
 	{name: "tls-expired", secure: "expired", outcome: measure.ConnectFailed, words: "expired"},
 	{name: "tls-untrusted", secure: "untrusted", outcome: measure.ConnectFailed, words: "unknown authority"},
 	{name: "tls-wrong-name", secure: "other", outcome: measure.ConnectFailed, words: "127.0.0.1"},

@@ -115,8 +115,11 @@ func (c *cause) judge(t *testing.T, at outside.Page, records []causeRecord) (ret
 	count := map[string]int{}
 	for _, r := range records {
 		want, words := c.outcome, c.words
-		if goodRow(r.Row) && c.meetsNot() {
+		switch {
+		case goodRow(r.Row) && c.meetsNot():
 			want, words = measure.OK, ""
+		case r.Outcome == string(c.or):
+			want = c.or
 		}
 		if r.Outcome != string(want) || !strings.Contains(r.Error, words) || (r.Error == "") != (want == measure.OK) {
 			t.Errorf("row %d: want %s with %q, got %s with %q", r.Row, want, words, r.Outcome, r.Error)

@@ -51,7 +51,7 @@ func (c *Conn) Fresh(now time.Time, idle time.Duration) bool { return now.Sub(c.
 
 // Arm sets the read and write deadlines of a new exchange and clears the error of earlier reads.
 func (c *Conn) Arm(until time.Time) error {
-	c.err, c.socket.until, c.socket.armed = nil, until, until
+	c.err, c.socket.until, c.socket.armed, c.socket.before = nil, until, until, c.socket.sent
 	return c.socket.SetDeadline(until)
 }
 
@@ -111,11 +111,23 @@ func (c *Conn) Write(pieces ...[]byte) error {
 // had no room for are Left.
 func (c *Conn) Offer(p []byte) (n int, err error) {
 	if c.app == net.Conn(c.socket) {
-		return c.socket.stamps.write(p)
+		n, err = c.socket.stamps.write(p)
+		c.socket.sent += uint64(n)
+		return n, err
 	}
 	c.socket.once = true
 	defer func() { c.socket.once = false }()
 	return c.app.Write(p)
+}
+
+// Taken reports whether the peer's kernel has acknowledged a byte written since Arm, and the connection's round trip as
+// the kernel smooths it. known is false where the kernel does not say.
+func (c *Conn) Taken() (taken bool, trip time.Duration, known bool) {
+	if c.socket.stamps == nil {
+		return false, 0, false
+	}
+	acknowledged, trip, known := c.socket.stamps.taken()
+	return acknowledged > c.socket.before, trip, known
 }
 
 // Left reports whether offered bytes are still to be written. They are sent before any others.

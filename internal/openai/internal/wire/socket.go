@@ -19,6 +19,8 @@ type socket struct {
 	last   Arrival
 	once   bool   // never block: a read without bytes in the kernel is a timeout, and a write moves bytes that the kernel has no room for to left
 	left   []byte // sent before any other bytes
+	sent   uint64 // bytes that the kernel has accepted
+	before uint64 // sent when the present exchange began
 
 	// wake is called before each read, and each time that the deadline was set to the past to wake the reader. It returns
 	// true if it has changed the deadline. It may be nil.
@@ -30,7 +32,9 @@ func (s *socket) Write(p []byte) (int, error) {
 		if err := s.flush(); err != nil {
 			return 0, err
 		}
-		return s.Conn.Write(p)
+		n, err := s.Conn.Write(p)
+		s.sent += uint64(n)
+		return n, err
 	}
 	n := 0
 	if len(s.left) == 0 {
@@ -38,6 +42,7 @@ func (s *socket) Write(p []byte) (int, error) {
 		if n, err = s.stamps.write(p); err != nil {
 			return n, err
 		}
+		s.sent += uint64(n)
 	}
 	s.left = append(s.left, p[n:]...)
 	return len(p), nil
@@ -48,7 +53,8 @@ func (s *socket) flush() error {
 	if len(s.left) == 0 {
 		return nil
 	}
-	_, err := s.Conn.Write(s.left)
+	n, err := s.Conn.Write(s.left)
+	s.sent += uint64(n)
 	s.left = nil
 	return err
 }

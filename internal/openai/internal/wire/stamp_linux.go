@@ -154,6 +154,16 @@ func (s *stamper) ofData(stamp int64, now time.Time) int64 {
 	return stamp
 }
 
+// taken returns how many bytes of this end the peer's kernel has acknowledged, also after the connection has ended, and the
+// smoothed round trip.
+func (s *stamper) taken() (bytes uint64, trip time.Duration, known bool) {
+	if err := s.raw.Control(s.ask); err != nil || s.errno != 0 {
+		return 0, 0, false
+	}
+	// The count includes the SYN (tcp_snd_una_update in net/ipv4/tcp_input.c).
+	return max(s.info.Bytes_acked, 1) - 1, time.Duration(s.info.Rtt) * time.Microsecond, true
+}
+
 // write passes p to the kernel once and does not wait, whatever the deadline. n is the number of bytes that the kernel
 // accepted; 0 if it has no room.
 func (s *stamper) write(p []byte) (n int, err error) {

@@ -22,4 +22,8 @@ func (*stamper) poll([]byte) (n int, stamp int64, err error) { panic("wire: no r
 
 func (*stamper) ofData(int64, time.Time) int64 { panic("wire: no receive stamps here") }
 
+func (*stamper) taken() (bytes uint64, trip time.Duration, known bool) {
+	panic("wire: no receive stamps here")
+}
+
 func (*stamper) write([]byte) (int, error) { panic("wire: no receive stamps here") }
