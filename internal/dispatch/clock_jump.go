@@ -36,7 +36,7 @@ func (d *Dispatcher) runs(now time.Time) {
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	stood := at.After(d.stood[0]) && !at.After(d.stood[1])
 	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && stood && !d.isMissed(at) && at.After(d.heldUntil) {
-		if d.Floats && !d.under {
+		if d.Floats && !d.underWay {
 			d.postpone(lag)
 			return
 		}

@@ -47,7 +47,7 @@ type Config struct {
 	History     bool          // later turns contain the server's answers to earlier turns
 	Ahead       int           // most bytes of messages that are built and not sent yet
 	FollowsWall bool          // the plan's instants follow the wall clock, also after it is set
-	Floats      bool          // the begin of the plan is nobody's wish: it may be later
+	Floats      bool          // replayd chose the begin of the plan itself: it may be later
 	Paused      bool          // the dispatcher begins paused
 	Coupled     bool          // rows of sessions come after their parents on both sides of a comparison
 	HoldReader  bool          // at the bound of Waiting the reader waits; else rows are dropped as overload
@@ -137,7 +137,7 @@ type messages struct {
 
 // missed describes times in which the process did not run.
 type missed struct {
-	under     bool          // a row has come due: the plan is under way
+	underWay  bool          // a row of the plan has come due
 	ran       time.Time     // when the dispatcher was last asked anything; zero: never
 	stood     [2]time.Time  // begin and end of the latest standstill of the process
 	rejoined  time.Time     // rows due until this instant are missed

@@ -8,7 +8,7 @@ import (
 
 // filter counts a row that exceeds the length limits. For the rows that come after it, it has ended as soon as it was due.
 func (d *Dispatcher) filter(r *Row, now time.Time) {
-	d.under = true
+	d.underWay = true
 	d.do(Action{Kind: Filter, Row: r})
 	d.begin(r, latest(r.Ready, r.Due.At))
 	d.forget(r)
@@ -23,7 +23,7 @@ func (d *Dispatcher) filter(r *Row, now time.Time) {
 // expect counts a row as due.
 func (d *Dispatcher) expect(r *Row) {
 	if !r.expected {
-		r.expected, d.under = true, true
+		r.expected, d.underWay = true, true
 		d.weight -= r.Weight
 		d.count(r)
 		d.do(Action{Kind: Expect, Row: r})

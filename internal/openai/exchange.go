@@ -67,6 +67,7 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 		return f
 	}
 	x.drop()
+	x.req.Status = 0 // of a 408
 	if f := x.dial(ctx); f != nil {
 		return f
 	}

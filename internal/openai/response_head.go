@@ -32,12 +32,13 @@ func (x *exchange) awaitHead(ctx context.Context) *failure {
 			return x.badHead(ctx, err)
 		}
 		if s := x.head.StatusCode(); s >= 200 || s < 100 || s == fasthttp.StatusSwitchingProtocols {
+			x.req.Status = s
 			if s == fasthttp.StatusRequestTimeout && x.stale(true) {
 				f := failed(measure.HTTP4xx, "HTTP 408 on a kept connection")
 				f.stale = true
 				return f
 			}
-			x.req.Status, x.req.Replica = s, x.client.replica(&x.head)
+			x.req.Replica = x.client.replica(&x.head)
 			x.storeEcho()
 			x.req.Timeline.Head = slices.MaxFunc([]time.Time{x.conn.Last().At, x.req.Timeline.Write}, time.Time.Compare)
 			x.noteHead(s, x.req.Timeline.Head)

@@ -8,11 +8,10 @@ const (
 	staleMost  = 250 * time.Millisecond // however distant the server is
 )
 
-// stale reports whether the connection has ended as a stale one does, so that the message may be sent again: it was open
-// before, and the server cannot have begun to handle the message. Either no byte of it was acknowledged, or the end came
-// at once, as it does where the server closed the connection while the message was on its way. After an answer only the
-// second counts. RFC 9110, section 9.2.2, lets a client repeat by itself only requests that are known to be safe to repeat,
-// and an engine runs what it has taken.
+// stale reports whether the connection has ended as a stale one does, so that the message may be sent again. It was open
+// before, and no byte of the message was acknowledged, or the end came at once: the server had closed the connection while
+// the message was on its way. After an answer only the second counts. A later end is no sign of that: the server may be
+// running the message, and RFC 9110, section 9.2.2, lets a client repeat only requests that are known to be safe to repeat.
 func (x *exchange) stale(answered bool) bool {
 	if !x.out.kept || x.client.target.Retry == RetryNever {
 		return false

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"errors"
 	"net"
 	"strings"
 	"testing"
@@ -9,6 +10,36 @@ import (
 
 	"replayd/internal/measure"
 )
+
+// A message that cannot be sent again has what became of its first send, with the reason.
+func TestNotSentAgain(t *testing.T) {
+	for answer, want := range map[string]measure.Request{
+		"": {Outcome: measure.NoAnswer},
+		"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n": {Outcome: measure.HTTP4xx, Status: 408},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			client := newClient(t, Target{Options: Options{Timeouts: limits}})
+			over(t, client, func(_ int, conn net.Conn) {
+				_, _, _ = request(conn)
+				send(conn, answer)
+				_ = conn.Close()
+			})
+			if err := client.Warm(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			l := client.Lane()
+			defer l.Close()
+			var req measure.Request
+			again := func() ([]byte, error) { return nil, errors.New("forbidden") }
+			l.Do(t.Context(), message(t, client), &req, Hooks{Again: again})
+			said := strings.HasSuffix(string(req.Error), "; not sent again: forbidden")
+			if req.Outcome != want.Outcome || req.Status != want.Status || req.Retried || !said {
+				t.Errorf("want %s with status %d and the reason, got %s with %d: %s",
+					want.Outcome, want.Status, req.Outcome, req.Status, req.Error)
+			}
+		})
+	}
+}
 
 // A kept connection that ends is a stale one only at once after the write. What a server has held for longer it may have run: the
 // request is lost, with the time for which it was held.
