@@ -77,6 +77,13 @@ func (o *Flags) takeAIPerf(path string) {
 		o.Least = a.attainment
 	}
 	o.takeCacheBust()
+	if o.given.Changed("connection-reuse-strategy") {
+		o.wrong.If(o.given.Changed("connections"), "--connection-reuse-strategy", "want only one of it and --connections")
+		o.wrong.OneOf("--connection-reuse-strategy", a.reuse, "pooled", "never")
+		if a.reuse == "never" {
+			t.Connections = openai.ConnectionsEach
+		}
+	}
 	o.takeTurnDelays()
 	o.wrong.If(a.noSchedule && a.fixedSchedule, "--no-fixed-schedule", "contradicts --fixed-schedule")
 	t.ExtraBody = o.extraBody()

@@ -52,6 +52,7 @@ type aliases struct {
 	noSchedule             bool
 	noDelays               bool
 	cacheBust              string
+	reuse                  string
 	startFrom, startTo     float64 // shares of a session's requests
 	startOffset, endOffset int     // milliseconds
 	autoOffset             bool
@@ -69,7 +70,7 @@ type aliases struct {
 func defaultAliases() aliases {
 	return aliases{
 		endpointType: "chat", madeUp: config.Synthetic{InputTokens: 550, Turns: 1}, rateMode: "poisson", smoothness: 1,
-		rescale: config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}, cacheBust: "none",
+		rescale: config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}, cacheBust: "none", reuse: "pooled",
 		startFrom: 0.25, startTo: 0.75, host: "localhost", port: 8000, traceMode: "trace", datasetName: "sharegpt",
 	}
 }
@@ -152,6 +153,7 @@ func (o *Flags) ofAIPerf() Table {
 			{"ignore-trace-delays", "", &a.noDelays, "no delay between turns; without effect with --fixed-schedule"},
 			{"cache-bust", "", &a.cacheBust, "system_prefix or first_turn_prefix: no text is shared between conversations, " +
 				"as --salt session; or none"},
+			{"connection-reuse-strategy", "", &a.reuse, "pooled: as --connections kept; never: as --connections each"},
 			{"trajectory-start-min-ratio", "start_within", &a.startFrom, "of weka_trace: the first sessions begin at this " +
 				"share of their requests or later"},
 			{"trajectory-start-max-ratio", "", &a.startTo, "… and at this share or earlier; " +

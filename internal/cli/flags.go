@@ -97,6 +97,9 @@ func (o *Flags) own() Table {
 				"requests are counted by it"},
 			{"retry", "retry", (*string)(&t.Retry), "which requests are sent again: stale (a kept connection had just been " +
 				"closed) or never"},
+			{"connections", "connections", (*string)(&t.Connections), "kept: a request takes an idle connection; each: it opens its own"},
+			{"connect-ahead", "connect_ahead", &t.ConnectAhead, "how long before its due instant a request gets a connection; 0: at " +
+				"the instant"},
 			{"timeout-connect", "timeouts.connect", &t.Timeouts.Connect, "longest time to connect; 0: no limit"},
 			{"timeout-first-token", "timeouts.first_token", &t.Timeouts.FirstToken, "longest time to the first token; 0: " +
 				"no limit"},

@@ -197,6 +197,7 @@ func DefaultTarget() Target {
 		Options: openai.Options{
 			API: openai.Chat, Stream: true, Output: openai.OutputExact, HTTP: commoncfg.DefaultHTTPClientConfig,
 			Idle: openai.DefaultIdle, Retry: openai.RetryStale,
+			Connections: openai.ConnectionsKept, ConnectAhead: 250 * time.Millisecond,
 			Timeouts: openai.Timeouts{Connect: 5 * time.Second, FirstToken: time.Minute, Stall: 30 * time.Second, Total: 10 * time.Minute},
 		},
 		Metrics: Metrics{Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig},

@@ -74,19 +74,34 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 	return Free, 0
 }
 
-// Soon yields the rows that come due within a span from now, at most as many as there are free lanes.
-func (d *Dispatcher) Soon(span time.Duration, now time.Time) iter.Seq[*Row] {
+// Soon yields the rows that come due within a span from now, and says how many may be sent at once now. None may be while that is
+// forbidden.
+func (d *Dispatcher) Soon(span time.Duration, now time.Time) (rows iter.Seq[*Row], free int) {
+	free = d.mayGo()
 	return func(yield func(*Row) bool) {
-		n := d.mayGo()
-		for r := d.upcoming.first; r != nil && n > 0 && r.Due.At.Sub(now) <= span; r = d.upcoming.after(r) {
-			if r.Filtered {
-				continue
-			}
-			if n--; !yield(r) {
+		if d.paused || d.Breaker.State() == limits.Open {
+			return
+		}
+		for r := d.upcoming.first; r != nil && r.Due.At.Sub(now) <= span; r = d.upcoming.after(r) {
+			if !r.Filtered && !yield(r) {
 				return
 			}
 		}
+	}, free
+}
+
+// HasTurns reports whether rows are sent as lanes are free or as other rows end: those of a closed loop, those that wait for a lane, and
+// turns of sessions.
+func (d *Dispatcher) HasTurns() bool {
+	if d.closed != nil || d.waiting.n > 0 || d.blocked.n > 0 || d.delayed.Len() > 0 {
+		return true
 	}
+	for _, l := range d.loops {
+		if l.undue.n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // mayGo returns how many rows may be sent at once now.

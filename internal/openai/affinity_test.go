@@ -157,6 +157,7 @@ func objectsOf(t *testing.T, target Target, lines string, e *Echo) float64 {
 	}()
 	target.URL, target.Timeouts = l.Addr().String(), limits
 	c := newClient(t, target)
+	defer c.Close()
 	m := message(t, c)
 	lane := c.Lane()
 	defer lane.Close()

@@ -84,6 +84,7 @@ func objects(t *testing.T, chunk string, chunks int, key string, hooks Hooks) fl
 		URL: l.Addr().String(), Timeouts: limits,
 		HTTP: config.HTTPClientConfig{BearerTokenFile: key},
 	}})
+	defer c.Close()
 	m := message(t, c)
 	lane := c.Lane()
 	defer lane.Close()

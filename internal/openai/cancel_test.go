@@ -80,14 +80,14 @@ func TestCancel(t *testing.T) {
 				var cancel time.Time
 				if c.outcome == measure.Cancelled {
 					cancel = tl.Write.Add(c.after)
-					if l.conn != nil || req.Error == "" {
-						t.Errorf("want the connection thrown away and a reason, got %v and %q", l.conn, req.Error)
+					if l.Fresh(time.Now()) || req.Error == "" {
+						t.Errorf("want the connection thrown away and a reason, got %q", req.Error)
 					}
 				}
 				if !tl.Cancel.Equal(cancel) {
 					t.Errorf("cancelled at %v, want %v", tl.Cancel, cancel)
 				}
-				l.Close()
+				client.Close()
 				synctest.Wait()
 				if c.outcome == measure.Cancelled && c.end > 0 && c.chunks == 0 && !left.Equal(cancel) {
 					t.Errorf("the server saw the end at %v, want %v", left, cancel)
@@ -123,7 +123,7 @@ func TestCancelThenNext(t *testing.T) {
 			if req.Outcome != measure.OK || !req.Timeline.Cancel.IsZero() || req.Retried {
 				t.Errorf("want ok and no cancellation, got %+v", req)
 			}
-			l.Close()
+			c.Renew()
 		}
 		if connections != 6 {
 			t.Errorf("%d connections, want 6: a cancelled one is not used again", connections)
@@ -200,7 +200,7 @@ func TestCancelOverTCP(t *testing.T) {
 		}
 		const after = 20 * time.Millisecond
 		l.Do(t.Context(), m, &req, Hooks{Cancel: true, CancelAfter: after})
-		if tl := req.Timeline; req.Outcome != measure.Cancelled || tl.Cancel.Sub(tl.Write) < after || len(tl.Chunks) != 0 || l.conn != nil {
+		if tl := req.Timeline; req.Outcome != measure.Cancelled || tl.Cancel.Sub(tl.Write) < after || len(tl.Chunks) != 0 || l.Fresh(time.Now()) {
 			t.Errorf("want a cancellation after %v, got %+v", after, req)
 		}
 		if err := <-ended; !errors.Is(err, io.EOF) {

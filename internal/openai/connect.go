@@ -101,15 +101,14 @@ func (c *Client) Renew() {
 }
 
 // Warm opens connections until so many of them are in the pool of each pod, none older than Idle: of the first one
-// need[0], and so on. It returns then, or with the first error. A lane without a fresh connection takes one from the
-// pool before it dials, so that no lane dials at a due instant. A later call adds the connections that are missing.
+// need[0], and so on. It returns then, or with the first error. A request takes a connection from the pool before one is
+// dialed, so that none is dialed at a due instant. A later call adds the connections that are missing. For 10 s after a server
+// refused one, or ended it before its first request, it opens none there.
 func (c *Client) Warm(ctx context.Context, need ...int) error {
 	now := c.pods.Load().all
 	var missing []*pod
 	for i, p := range now[:min(len(now), len(need))] {
-		if n := need[i] - p.pool.Fresh(time.Now(), c.target.Idle); n > 0 {
-			missing = append(missing, slices.Repeat([]*pod{p}, n)...)
-		}
+		missing = append(missing, slices.Repeat([]*pod{p}, p.pool.Missing(need[i], time.Now(), c.target.Idle))...)
 	}
 	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
 	joint, cancel := context.WithCancelCause(ctx)
@@ -125,10 +124,11 @@ func (c *Client) Warm(ctx context.Context, need ...int) error {
 			for p := range tickets {
 				made, f := c.connect(joint, p, time.Time{})
 				if f != nil {
+					p.pool.Spurned(time.Now())
 					cancel(errors.New(f.text)) // the others would fail, too
 					return
 				}
-				p.pool.Put(made)
+				p.pool.Add(made)
 			}
 		})
 	}

@@ -61,19 +61,21 @@ func TestWarm(t *testing.T) {
 				t.Errorf("got %s, connect %v, %d dials; want ok, %v, %d", req.Outcome, req.Timeline.Connect, dials, connect, want)
 			}
 		}
-		play(a, 0, 2)
-		play(a, 0, 2)
-		play(b, 0, 2)
-		play(d, time.Millisecond, 3) // the pool is empty
-		warm(1, 4)
+		play(a, 0, 2) // the first that was opened ahead
+		play(b, 0, 2) // the second
+		play(a, 0, 2) // one that was used
+		pass(3 * time.Second)
+		play(d, time.Millisecond, 3) // all are too old
+		warm(1, 3)
+		warm(2, 4)
 		pass(2 * time.Second)
-		play(b, 0, 4) // b's own connection is still fresh
+		play(b, 0, 4) // the one that was opened ahead
 		pass(2 * time.Second)
-		play(a, time.Millisecond, 5) // a's own connection and the one in the pool are too old
-		warm(1, 6)
+		play(a, 0, 4) // the same: the other is too old
+		warm(2, 5)
 		c.Close()
-		play(d, time.Millisecond, 7)
-		warm(1, 8) // the closed client closes the new connection at once
+		play(d, time.Millisecond, 6)
+		warm(1, 7) // the closed client closes the new connection at once
 		if n := c.pods.Load().all[0].pool.Fresh(time.Now(), time.Hour); n != 0 {
 			t.Errorf("%d connections in the pool of a closed client", n)
 		}

@@ -11,12 +11,11 @@ import (
 	"replayd/internal/openai/internal/wire"
 )
 
-// A Lane sends one request at a time over a connection of its own. One goroutine uses it at a time. Its fields outlive a request: the
-// connection and reused buffers.
+// A Lane sends one request at a time. One goroutine uses it at a time. Its buffers outlive a request.
 type Lane struct {
 	client  *Client
 	pod     *pod       // that the next message goes to; nil: none is known
-	conn    *wire.Conn // to pod; nil: none
+	conn    *wire.Conn // to pod, of the present request; nil: none
 	in      *wire.Reader
 	head    fasthttp.ResponseHeader
 	scan    wire.Scanner
@@ -31,7 +30,7 @@ type Lane struct {
 	present exchange
 }
 
-// Lane returns a lane without a connection, aimed at the next pod. The caller must close it.
+// Lane returns a lane, aimed at the next pod. The caller must close it.
 func (c *Client) Lane() *Lane {
 	l := &Lane{client: c, in: wire.NewReader(readBytes)}
 	l.present.Lane = l
@@ -40,12 +39,7 @@ func (c *Client) Lane() *Lane {
 	return l
 }
 
-// Fresh reports whether the lane has a connection young enough to be used at now. The server may still have closed it.
-func (l *Lane) Fresh(now time.Time) bool {
-	return l.conn != nil && l.conn.Fresh(now, l.client.target.Idle) && l.pod.pool.Keeps(l.conn)
-}
-
-// Close closes the lane's connection. The lane can be used again, and dials then.
+// Close closes the connection of a request that has begun and was not sent. The lane can be used again.
 func (l *Lane) Close() { l.drop() }
 
 func (l *Lane) drop() {
@@ -108,26 +102,18 @@ func (l *Lane) Begin(message []byte, req *measure.Request) bool {
 	return true
 }
 
-// ensureConn has the lane hold an open connection that a request can go out on, its own or one from the pool: fresh, and silent
-// since its last answer. False: there is none, or none among as many of the pool as are to be looked at.
+// ensureConn has the lane hold an open connection from the pool that a request can go out on: fresh, and silent since its last
+// answer. False: there is none, or none among as many of the pool as are to be looked at.
 func (l *Lane) ensureConn(now time.Time, tries int) bool {
-	if l.Fresh(now) && l.conn.Silent() {
+	if l.conn != nil && l.conn.Silent() { // Begin has found it, and did not use it
 		return true
 	}
 	l.drop()
-	if l.pod == nil {
+	if l.pod == nil || l.client.target.Connections == ConnectionsEach {
 		return false
 	}
-	for range tries {
-		if l.conn = l.pod.pool.Take(now, l.client.target.Idle); l.conn == nil {
-			return false
-		}
-		if l.conn.Silent() {
-			return true
-		}
-		l.drop()
-	}
-	return false
+	l.conn = l.pod.pool.Take(now, l.client.target.Idle, tries)
+	return l.conn != nil
 }
 
 // Hooks follow or change one request of a lane. The zero value does nothing.

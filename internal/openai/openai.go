@@ -58,6 +58,15 @@ const (
 	RetryNever RetryMode = "never"
 )
 
+// A ConnectionMode says which connection a request goes out on.
+type ConnectionMode string
+
+// Connection modes.
+const (
+	ConnectionsKept ConnectionMode = "kept" // one that another request has left, or one that was opened ahead
+	ConnectionsEach ConnectionMode = "each" // a new one, opened at the due instant
+)
+
 // Timeouts of one request; 0 is none.
 //
 // Pings, comments and blank lines are no progress: a server that only keeps the connection alive runs into
@@ -98,6 +107,9 @@ type Options struct {
 	Timeouts  Timeouts                `koanf:"timeouts"`
 	Idle      time.Duration           `koanf:"idle"`  // a connection idle for longer is not used again; 0: DefaultIdle
 	Retry     RetryMode               `koanf:"retry"` // "": RetryStale
+
+	Connections  ConnectionMode `koanf:"connections"`   // "": ConnectionsKept
+	ConnectAhead time.Duration  `koanf:"connect_ahead"` // before the due instant a connection is opened; 0: at the instant
 }
 
 // A Target is a server, and how this process speaks to it.
@@ -135,6 +147,7 @@ type Client struct {
 	failed  atomic.Int64 // look-ups
 	resolve func(ctx context.Context, name string) ([]netip.Addr, error)
 	turn    atomic.Uint64 // counts lanes: probes go round the pods
+	needed  needs
 
 	connected atomic.Bool // a connection was made
 	untyped   atomic.Bool // an answer had no Content-Type
@@ -200,6 +213,8 @@ func (o *Options) Check() (f fault.List) {
 	f = append(f, pods...)
 	f.OneOf("output", string(o.Output), string(OutputExact), string(OutputMax), string(OutputFree))
 	f.OneOf("retry", string(cmp.Or(o.Retry, RetryStale)), string(RetryStale), string(RetryNever))
+	f.OneOf("connections", string(cmp.Or(o.Connections, ConnectionsKept)), string(ConnectionsKept), string(ConnectionsEach))
+	f.NotNegative("connect_ahead", o.ConnectAhead)
 	f.NotNegative("timeouts.connect", o.Timeouts.Connect)
 	f.NotNegative("timeouts.first_token", o.Timeouts.FirstToken)
 	f.NotNegative("timeouts.stall", o.Timeouts.Stall)

@@ -309,7 +309,7 @@ func TestTLS(t *testing.T) {
 			defer l.Close()
 			var req measure.Request
 			// The first segments may have no timestamps; see TestKernelStamps.
-			for i, start := 0, time.Now(); i < 2 || time.Since(start) < outside.Patience && l.conn.Stamped() &&
+			for i, start := 0, time.Now(); i < 2 || time.Since(start) < outside.Patience && l.left().Stamped() &&
 				!req.Timeline.Kernel; i++ {
 				do(t, l, &req)
 				if req.Outcome != c.outcome {
@@ -322,7 +322,7 @@ func TestTLS(t *testing.T) {
 					t.Errorf("request %d: dialed %v, %d chunks", i, dialed, len(req.Timeline.Chunks))
 				}
 			}
-			if c.outcome == measure.OK && l.conn.Stamped() && !req.Timeline.Kernel {
+			if c.outcome == measure.OK && l.left().Stamped() && !req.Timeline.Kernel {
 				t.Error("no kernel stamps under TLS")
 			}
 		})

@@ -225,20 +225,21 @@ func (l *Lane) Aim(place uint64) (number uint16) {
 		return 0
 	}
 	if l.pod != now.all[i] {
-		l.drop() // nil where the client has pods: their connections are in their pools
+		l.drop()
 		l.pod = now.all[i]
 	}
 	return uint16(i + 1)
 }
 
-// rest keeps the lane's connection for its next request. Where the target has pods the connection goes back to its
-// pod's, because the lane's next request may be another pod's.
+// rest leaves the lane's connection to the next request, of this lane or another.
 func (l *Lane) rest() {
-	l.conn.Used(time.Now())
-	if len(l.client.target.Pods) > 0 {
-		l.pod.pool.Put(l.conn)
-		l.conn = nil
+	if l.client.target.Connections == ConnectionsEach {
+		l.drop()
+		return
 	}
+	l.conn.Used(time.Now())
+	l.pod.pool.Put(l.conn)
+	l.conn = nil
 }
 
 // noPod is why nothing can be sent before the name was found.

@@ -62,11 +62,14 @@ func newClient(t *testing.T, target Target) *Client {
 }
 
 // over makes c dial pipes and calls serve with the other end of each; n counts from 0. The cleanup of the test
-// waits for serve.
+// closes c and waits for serve.
 func over(t *testing.T, c *Client, serve func(n int, conn net.Conn)) {
 	t.Helper()
 	var group sync.WaitGroup
-	t.Cleanup(group.Wait)
+	t.Cleanup(func() {
+		c.Close()
+		group.Wait()
+	})
 	n := 0
 	c.dial = func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()

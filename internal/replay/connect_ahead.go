@@ -5,16 +5,64 @@ import (
 	"time"
 
 	"replayd/internal/dispatch"
+	"replayd/internal/measure"
 )
 
-// Connections are opened warmAhead before the requests that will use them, so that no dial delays a due instant.
-const (
-	warmAhead = 500 * time.Millisecond
-	warmEvery = 100 * time.Millisecond
-)
+// warmEvery is how often a runner looks which connections its next requests need.
+const warmEvery = 50 * time.Millisecond
 
-// warm keeps enough connections open for the next requests, in addition to those of the free lanes.
+// use is how a runner uses connections. The runner's lock guards it.
+type use struct {
+	flying []int         // requests in flight, by pod
+	took   time.Duration // moving average of how long the last requests took; 0: none has ended
+}
+
+func (u *use) begin(pod uint16) {
+	for len(u.flying) <= int(pod) {
+		u.flying = append(u.flying, 0)
+	}
+	u.flying[pod]++
+}
+
+func (u *use) end(pod uint16, t *measure.Timeline) {
+	u.flying[pod]--
+	if took := t.End.Sub(t.Write); !t.Write.IsZero() && u.took == 0 {
+		u.took = max(1, took)
+	} else if !t.Write.IsZero() {
+		u.took += (took - u.took) / 8
+	}
+}
+
+// A forecast counts the requests that will be in flight to one pod if each takes as long as the last ones did.
+type forecast struct {
+	flying int           // now
+	took   time.Duration // 0: not known, so none of them ends
+	due    []time.Duration
+	ended  int // index in due of the first one that is in flight
+}
+
+// next adds a request that is due so long from now, after those before it, and returns how many are in flight then. Those of now
+// are of all ages.
+func (f *forecast) next(due time.Duration) int {
+	now := f.flying
+	f.due = append(f.due, due)
+	if f.took > 0 {
+		now -= int(min(1, max(0, due.Seconds()/f.took.Seconds())) * float64(now))
+		for f.due[f.ended] < due-f.took {
+			f.ended++
+		}
+	}
+	return now + len(f.due) - f.ended
+}
+
+// warm keeps the connections that the next requests need, and opens those that are missing shortly before they are due, so that no
+// dial delays a due instant. The others are closed.
 func (r *Runner) warm(ctx context.Context) {
+	need := r.w.Client.Need()
+	defer need.Close()
+	if !r.w.Client.Kept() {
+		return
+	}
 	tick := time.NewTicker(warmEvery)
 	defer tick.Stop()
 	for {
@@ -23,31 +71,49 @@ func (r *Runner) warm(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		keep, ahead := r.connections()
+		need.Set(keep)
 		// Requests report the failure when they cannot connect themselves.
-		_ = r.w.Client.Warm(ctx, r.short()...)
+		_ = r.w.Client.Warm(ctx, ahead...)
 	}
 }
 
-// short returns, for each pod, the number of requests due soon for which no free lane has a connection that will still
-// be fresh.
-func (r *Runner) short() []int {
-	n := make([]int, r.w.Client.NumPods())
+// connections returns, for each pod, how many idle connections the runner needs, and how many of them must be open now: so many that
+// each row finds one that is due before the connection would be idle for too long. The turns of sessions have no instant before the
+// turn before them ends, and the rows of a closed loop none at all: they keep what their lanes have left.
+func (r *Runner) connections() (keep, ahead []int) {
+	n := r.w.Client.NumPods()
+	keep, ahead = make([]int, n), make([]int, n)
+	idle, early := r.w.Client.Idle()
 	r.mu.Lock()
 	// detects a step of the wall clock, since the pacer may sleep for hours
 	given := r.step(dispatch.Event{Kind: dispatch.Poll}, nil)
 	now := time.Now()
-	for row := range r.d.Soon(warmAhead, now) {
-		if pod := r.w.Client.PodOf(r.place(row)); pod >= 0 && pod < len(n) {
-			n[pod]++
+	pods := make([]forecast, n)
+	for i := range pods {
+		if pods[i].took = r.use.took; i+1 < len(r.use.flying) {
+			pods[i].flying = r.use.flying[i+1]
 		}
 	}
-	idle := r.lanes.idle
-	for i := len(idle) - 1; i >= 0 && len(n) == 1 && n[0] > 0; i-- { // else they have none: pods keep them
-		if idle[i].wire.Fresh(now.Add(warmAhead)) {
-			n[0]--
+	rows, free := r.d.Soon(idle, now)
+	for row := range rows {
+		pod := r.w.Client.PodOf(r.place(row))
+		if pod < 0 || pod >= n {
+			continue
+		}
+		due := row.Due.At.Sub(now)
+		need := min(free, pods[pod].next(due)-pods[pod].flying)
+		keep[pod] = max(keep[pod], need, 1)
+		if early > 0 && due <= early+warmEvery {
+			ahead[pod] = max(ahead[pod], need)
+		}
+	}
+	if r.d.HasTurns() {
+		for i := range keep {
+			keep[i] = max(keep[i], (r.d.Lanes+n-1)/n)
 		}
 	}
 	r.mu.Unlock()
 	r.start(given)
-	return n
+	return keep, ahead
 }

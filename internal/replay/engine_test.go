@@ -48,6 +48,9 @@ type fake struct {
 	mute       chan struct{}                 // answers wait until it is closed; nil: no wait
 	lines      func(id string) string        // header lines of an answer, each with its end; nil: none
 
+	connections openai.ConnectionMode // "": kept
+	slots       chan struct{}         // a connection needs one until it ends; nil: no limit
+
 	mu       sync.Mutex
 	arrivals map[string]time.Time // by X-Request-Id
 	order    []string
@@ -56,6 +59,9 @@ type fake struct {
 	conns    []net.Conn
 	flying   int
 	most     int // highest number of requests in flight
+	open     int // connections
+	mostOpen int
+	unused   int // connections that ended without a request
 	running  sync.WaitGroup
 }
 
@@ -80,19 +86,34 @@ func (f *fake) dial(context.Context, string, string) (net.Conn, error) {
 	near, far := net.Pipe()
 	f.mu.Lock()
 	f.conns = append(f.conns, far)
+	f.open++
+	f.mostOpen = max(f.mostOpen, f.open)
 	f.mu.Unlock()
 	f.running.Go(func() { f.serve(far) })
 	return near, nil
 }
 
 func (f *fake) serve(c net.Conn) {
-	defer c.Close()
+	asked := false
+	defer func() {
+		_ = c.Close()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.open--; !asked {
+			f.unused++
+		}
+	}()
+	if f.slots != nil {
+		f.slots <- struct{}{}
+		defer func() { <-f.slots }()
+	}
 	in := bufio.NewReader(c)
 	for n := 0; f.closeAfter == 0 || n < f.closeAfter; n++ {
 		req, err := http.ReadRequest(in)
 		if err != nil {
 			return
 		}
+		asked = true
 		id := req.Header.Get("X-Request-Id")
 		now := time.Now()
 		f.mu.Lock()
@@ -313,6 +334,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 	client, err := openai.New(openai.Target{
 		Options: openai.Options{
 			URL: "http://engine", API: api, Output: openai.OutputExact, HTTP: f.http(), Replica: "X-Replica",
+			Connections: f.connections, ConnectAhead: 250 * time.Millisecond,
 			Timeouts: openai.Timeouts{Connect: time.Second, FirstToken: time.Minute, Stall: time.Minute, Total: time.Hour},
 		},
 		Name: "t", Dial: f.dial, UserAgent: "replayd/test",

@@ -16,7 +16,7 @@ import (
 
 // lead is the time from the target's first answer to the begin of a replay without an epoch. It suffices to build the
 // messages and open the connections of the first rows.
-const lead = warmAhead + 2*warmEvery
+const lead = 700 * time.Millisecond
 
 // A feed reads the rows of a stage.
 type feed struct {

@@ -117,6 +117,7 @@ func (r *Runner) finish(l *lane) (more bool) {
 func (r *Runner) pass(l *lane, e dispatch.Event) (more bool) {
 	var room [4]*lane // on the stack unless there are more
 	r.mu.Lock()
+	r.use.end(l.req.Pod, &l.req.Timeline)
 	r.lanes.freed = l
 	given := r.step(e, room[:0])
 	more = r.lanes.freed == nil

@@ -35,6 +35,7 @@ type Runner struct {
 	d        *dispatch.Dispatcher
 	builder  builder
 	lanes    lanes
+	use      use
 	alarm    *alarm    // nil until Run
 	entered  bool      // a loop was entered
 	succeeds bool      // the runner takes over from another runner

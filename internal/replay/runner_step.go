@@ -128,6 +128,7 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	l.next = handed{row, now}
 	l.fill()
 	l.req.Pod = l.wire.Aim(r.place(row))
+	r.use.begin(l.req.Pod)
 	r.sendBack(l)
 	return l
 }

@@ -7,12 +7,18 @@ import (
 	"time"
 )
 
-// A Pool holds connections that were opened ahead of the requests that will use them, oldest first.
+// A Pool holds the connections to one server that carry no request now. It keeps as many as its bound allows. The zero
+// value keeps all.
 type Pool struct {
-	mu     sync.Mutex
-	conns  []*Conn
-	closed bool
-	since  atomic.Pointer[time.Time] // of the latest Renew; nil: there was none
+	mu      sync.Mutex
+	ahead   []*Conn // that never carried a request, oldest first
+	kept    []*Conn // the others; the one used last is last
+	bounded bool
+	most    int       // of both together, if bounded
+	looked  int       // index in kept of the next one that Trim looks at
+	spurned time.Time // when the server last ended a connection that never carried a request, or refused one
+	closed  bool
+	since   atomic.Pointer[time.Time] // of the latest Renew; nil: there was none
 }
 
 // Renew closes all connections that nobody has taken, and makes Keeps refuse every connection that was opened before.
@@ -20,10 +26,7 @@ func (s *Pool) Renew(now time.Time) {
 	s.since.Store(&now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.conns {
-		c.Cut()
-	}
-	s.conns = nil
+	s.shed(0)
 }
 
 // Keeps reports whether a connection may be used again: it was opened after the latest Renew.
@@ -32,28 +35,70 @@ func (s *Pool) Keeps(c *Conn) bool {
 	return since == nil || c.made.After(*since)
 }
 
-// Put adds a connection. A closed pool closes it, and so does one that was renewed since.
-func (s *Pool) Put(c *Conn) {
+// Add adds a connection that was opened ahead, beyond the bound too: Trim decides.
+func (s *Pool) Add(c *Conn) { s.put(&s.ahead, c, false) }
+
+// Put adds a connection whose request has ended. It closes it if none is to be kept; beyond a higher bound Trim decides.
+func (s *Pool) Put(c *Conn) { s.put(&s.kept, c, true) }
+
+func (s *Pool) put(to *[]*Conn, c *Conn, bounded bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || !s.Keeps(c) {
+	if s.closed || !s.Keeps(c) || bounded && s.bounded && s.most == 0 {
 		c.Cut()
 		return
 	}
-	s.conns = append(s.conns, c)
+	*to = append(*to, c)
 }
 
-// Take removes and returns the oldest fresh connection, or nil.
-func (s *Pool) Take(now time.Time, idle time.Duration) *Conn {
+func (s *Pool) len() int { return len(s.ahead) + len(s.kept) }
+
+// Take removes and returns a connection that a request can go out on, fresh and silent: the oldest of those opened ahead, so
+// that none is opened for nothing, else the one used last. nil: there is none, or none among so many tries.
+func (s *Pool) Take(now time.Time, idle time.Duration, tries int) (c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(now, idle)
-	if len(s.conns) == 0 {
-		return nil
+	for ; tries > 0 && s.len() > 0; tries-- {
+		n, ahead := len(s.kept), len(s.ahead) > 0
+		if ahead {
+			c = s.ahead[0]
+			s.ahead = slices.Delete(s.ahead, 0, 1)
+		} else {
+			c = s.kept[n-1]
+			s.kept = slices.Delete(s.kept, n-1, n)
+		}
+		if c.Silent() {
+			return c
+		}
+		if ahead {
+			s.spurned = now
+		}
+		c.Cut()
 	}
-	c := s.conns[0]
-	s.conns = slices.Delete(s.conns, 0, 1)
-	return c
+	return nil
+}
+
+// Spurned says that a connection could not be opened ahead.
+func (s *Pool) Spurned(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spurned = now
+}
+
+// spurnedFor is for how long none is opened ahead after a server refused one, or ended it before its first request, as it does at its
+// limit.
+const spurnedFor = 10 * time.Second
+
+// Missing returns how many connections are to be opened ahead for the pool to have so many.
+func (s *Pool) Missing(want int, now time.Time, idle time.Duration) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep(now, idle)
+	if !s.spurned.IsZero() && now.Sub(s.spurned) < spurnedFor {
+		return 0
+	}
+	return max(0, want-s.len())
 }
 
 // Fresh returns the number of connections that Take could return.
@@ -61,27 +106,69 @@ func (s *Pool) Fresh(now time.Time, idle time.Duration) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sweep(now, idle)
-	return len(s.conns)
+	return s.len()
 }
 
-// sweep closes connections that are too old. The caller holds mu.
-func (s *Pool) sweep(now time.Time, idle time.Duration) {
-	s.conns = slices.DeleteFunc(s.conns, func(c *Conn) bool {
-		if c.Fresh(now, idle) {
+// lookAt bounds how many connections one Trim looks at: each costs a system call, and a request may wait for it.
+const lookAt = 64
+
+// Trim sets how many connections the pool keeps, and closes those beyond it: the ones that were unused for longest first. It
+// also closes those that were idle for too long, and those on which something came, such as the server's end.
+func (s *Pool) Trim(most int, now time.Time, idle time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bounded, s.most = true, most
+	s.sweep(now, idle)
+	s.shed(most)
+	for range min(lookAt, len(s.kept)) {
+		if s.looked >= len(s.kept) {
+			s.looked = 0
+		}
+		if c := s.kept[s.looked]; c.Silent() {
+			s.looked++
+		} else {
+			c.Cut()
+			s.kept = slices.Delete(s.kept, s.looked, s.looked+1)
+		}
+	}
+	s.ahead = slices.DeleteFunc(s.ahead, func(c *Conn) bool {
+		if c.Silent() {
 			return false
 		}
+		s.spurned = now
 		c.Cut()
 		return true
 	})
 }
 
-// Close closes the connections, and every connection that is Put later.
+// shed closes connections until most are left. The caller holds mu.
+func (s *Pool) shed(most int) {
+	for s.len() > most {
+		from := &s.kept
+		if len(s.kept) == 0 {
+			from = &s.ahead
+		}
+		(*from)[0].Cut()
+		*from = slices.Delete(*from, 0, 1)
+	}
+}
+
+// sweep closes connections that are too old. The caller holds mu.
+func (s *Pool) sweep(now time.Time, idle time.Duration) {
+	old := func(c *Conn) bool {
+		if c.Fresh(now, idle) {
+			return false
+		}
+		c.Cut()
+		return true
+	}
+	s.ahead, s.kept = slices.DeleteFunc(s.ahead, old), slices.DeleteFunc(s.kept, old)
+}
+
+// Close closes the connections, and every connection that is Put or Added later.
 func (s *Pool) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, c := range s.conns {
-		c.Cut()
-	}
-	s.conns = nil
+	s.shed(0)
 }

@@ -2,61 +2,116 @@ package wire
 
 import (
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// A Pool returns its oldest connection first and closes connections that are idle for too long. Close closes the
-// others, and later ones are closed by Put.
+// A Pool returns first what was opened ahead, the oldest first, and then the connection that was used last. It closes
+// connections that are idle for too long. Close closes the others, and later ones are closed by Put and Add.
 func TestPool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const idle = 4 * time.Second
 		var s Pool
-		conns := make([]*Conn, 4)
-		opened := func(i int) {
+		conns := make([]*Conn, 5)
+		opened := func(i int, put func(*Conn)) {
 			near, far := net.Pipe()
 			t.Cleanup(func() { _ = near.Close(); _ = far.Close() })
 			conns[i] = NewConn(near, NewClock())
-			s.Put(conns[i])
+			put(conns[i])
 		}
-		open := func(i int) bool { return conns[i].NetConn().SetDeadline(time.Time{}) == nil }
-		opened(0)
+		open := func(want ...int) {
+			t.Helper()
+			var got []int
+			for i, c := range conns {
+				if c != nil && c.NetConn().SetDeadline(time.Time{}) == nil {
+					got = append(got, i)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("want %v open, got %v", want, got)
+			}
+		}
+		take := func(want int) {
+			t.Helper()
+			if c := s.Take(time.Now(), idle, 9); want < 0 && c != nil || want >= 0 && c != conns[want] {
+				t.Errorf("want number %d, got %d", want, slices.Index(conns, c))
+			}
+		}
+		opened(0, s.Put)
+		opened(1, s.Put)
 		<-time.After(time.Second)
-		opened(1)
-		opened(2)
-		conns[2].Used(time.Now().Add(time.Second))
-		if n := s.Fresh(time.Now(), idle); n != 3 {
-			t.Errorf("want 3 fresh connections, got %d", n)
+		opened(2, s.Add)
+		opened(3, s.Add)
+		if n := s.Fresh(time.Now(), idle); n != 4 {
+			t.Errorf("want 4 fresh connections, got %d", n)
 		}
-		if c := s.Take(time.Now(), idle); c != conns[0] {
-			t.Error("want the oldest")
-		}
+		take(2)
+		take(3)
+		take(1)
 		<-time.After(idle)
-		if c := s.Take(time.Now(), idle); c != conns[2] || open(1) || !open(2) {
-			t.Errorf("want the one that was used later, and the other closed: open %v, %v", open(1), open(2))
-		}
-		if c := s.Take(time.Now(), idle); c != nil {
-			t.Error("want none")
-		}
-		if !s.Keeps(conns[2]) {
-			t.Error("want a connection to be kept")
-		}
-		opened(1)
-		s.Renew(time.Now())
+		take(-1)
+		open(1, 2, 3)
+
 		s.Put(conns[2])
-		if s.Keeps(conns[2]) || open(1) || open(2) {
-			t.Errorf("want no connection of before a Renew to be used or open: open %v, %v", open(1), open(2))
+		s.Renew(time.Now())
+		s.Put(conns[3])
+		if s.Keeps(conns[3]) {
+			t.Error("want no connection of before a Renew to be used")
 		}
+		open(1)
 		<-time.After(1)
-		opened(2)
+		opened(2, s.Put)
 		if !s.Keeps(conns[2]) || s.Fresh(time.Now(), idle) != 1 {
 			t.Error("want a connection of after it")
 		}
 		s.Close()
-		opened(3)
-		if open(2) || open(3) || s.Fresh(time.Now(), idle) != 0 {
-			t.Errorf("want all closed: open %v, %v", open(2), open(3))
+		opened(3, s.Put)
+		opened(4, s.Add)
+		open(1)
+	})
+}
+
+// Trim closes what is beyond its bound, the connections first that were not used for longest. Put adds none where the bound is 0.
+func TestPoolIsTrimmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const idle = 4 * time.Second
+		var s Pool
+		pipe := func() *Conn {
+			near, far := net.Pipe()
+			t.Cleanup(func() { _ = near.Close(); _ = far.Close() })
+			return NewConn(near, NewClock())
+		}
+		isOpen := func(c *Conn) bool { return c.NetConn().SetDeadline(time.Time{}) == nil }
+		kept := []*Conn{pipe(), pipe(), pipe()}
+		for _, c := range kept {
+			s.Put(c)
+		}
+		ahead := []*Conn{pipe(), pipe()}
+		for _, c := range ahead {
+			s.Add(c)
+		}
+		s.Trim(4, time.Now(), idle)
+		if isOpen(kept[0]) || !isOpen(kept[1]) || s.Fresh(time.Now(), idle) != 4 {
+			t.Error("want the first of those used closed, and no other")
+		}
+		more := pipe()
+		if s.Put(more); s.Fresh(time.Now(), idle) != 5 {
+			t.Error("want one that was used added until the next look")
+		}
+		s.Trim(1, time.Now(), idle)
+		if isOpen(kept[2]) || isOpen(more) || isOpen(ahead[0]) || s.Fresh(time.Now(), idle) != 1 {
+			t.Error("want one left")
+		}
+		<-time.After(idle)
+		if s.Trim(1, time.Now(), idle); s.Fresh(time.Now(), idle) != 0 {
+			t.Error("want none left that was idle")
+		}
+		s.Trim(0, time.Now(), idle)
+		last := pipe()
+		if s.Put(last); isOpen(last) {
+			t.Error("want none kept where none is needed")
 		}
 	})
 }

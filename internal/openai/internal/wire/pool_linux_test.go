@@ -1,0 +1,43 @@
+package wire
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"replayd/test/wiretest"
+)
+
+// Trim closes connections that the server has closed. One that the server ended before its first request says that the server has
+// enough: none is opened ahead for a while.
+func TestPoolNoticesTheServersEnd(t *testing.T) {
+	address := wiretest.Listen(t, "tcp4", func(c net.Conn) { _ = c.Close() })
+	closed := func() *Conn {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wiretest.Closed(t, c)
+		return NewConn(c, NewClock())
+	}
+	const idle = time.Hour
+	now := time.Now()
+	for name, c := range map[string]struct {
+		add     func(*Pool, *Conn)
+		notice  func(*Pool)
+		missing int
+	}{
+		"used, looked at":  {(*Pool).Put, func(s *Pool) { s.Trim(2, now, idle) }, 2},
+		"ahead, looked at": {(*Pool).Add, func(s *Pool) { s.Trim(2, now, idle) }, 0},
+		"used, taken":      {(*Pool).Put, func(s *Pool) { s.Take(now, idle, 2) }, 2},
+		"ahead, taken":     {(*Pool).Add, func(s *Pool) { s.Take(now, idle, 2) }, 0},
+	} {
+		var s Pool
+		c.add(&s, closed())
+		c.notice(&s)
+		if s.Fresh(now, idle) != 0 || s.Missing(2, now, idle) != c.missing || s.Missing(2, now.Add(spurnedFor), idle) != 2 {
+			t.Errorf("%s: %d are left, %d are missing, after %v %d; want 0, %d, 2",
+				name, s.Fresh(now, idle), s.Missing(2, now, idle), spurnedFor, s.Missing(2, now.Add(spurnedFor), idle), c.missing)
+		}
+	}
+}
