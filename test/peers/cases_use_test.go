@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -71,7 +72,10 @@ var useCases = []peer{
 			for i, c := range concurrencies {
 				all := s.measured()
 				part := all[min(len(all)-1, i*600):min(len(all), (i+1)*600)]
-				seen{all: part}.atMost(t, c)
+				// On a busy machine the first of 500 has ended before the last is sent.
+				if most, _ := crowd(part); most > c || most <= slices.Max(append(concurrencies[:i:i], 1)) {
+					t.Errorf("run %d: want %d at once at most, and more than in the runs before, got %d", i, c, most)
+				}
 				if n := distinct(part); n != len(part) {
 					t.Errorf("run %d: want %d prompts of their own, got %d", i, len(part), n)
 				}
