@@ -72,7 +72,7 @@ func spreadOf(title, name, description, section string, mean query) *panel {
 
 func lateness() *panel {
 	return spreadOf("Lateness", "lateness",
-		"From the due instant to the first byte of the request, including the connect. Own: mean without lane wait; above 5 ms the load is not the trace's. Only p99 up: new connections, or the process had no CPU.", "ReplaydLate",
+		"From the due instant to the first byte of the request, without the time to connect. Own: mean without lane wait; above 5 ms the load is not the trace's. Only p99 up: the process had no CPU.", "ReplaydLate",
 		query{ownLateness(mine, "$__rate_interval"), "own, mean"})
 }
 

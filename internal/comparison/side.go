@@ -159,7 +159,7 @@ func halfOf(r *measure.Request, slo measure.SLO) canary.Half {
 		h.Fault = true
 		h.Why = cmp.Or(h.Why, "no lane was free")
 	default:
-		h.Late = max(0, r.Lateness()-t.Connect) // the server takes part in a connect
+		h.Late = r.Lateness()
 	}
 	return h
 }

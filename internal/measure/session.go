@@ -8,7 +8,7 @@ type SessionPart int
 // Parts of the time of a session; the list is complete. They add up to its makespan.
 const (
 	Tools        SessionPart = iota // from the end of a request, or the session's begin, until the next one may be sent
-	WaitedToSend                    // from then to the write: the lateness, a wait for a lane included
+	WaitedToSend                    // from then to the write: the lateness, a wait for a lane included, and connecting
 	ToFirstToken                    // from the write to the first content; of an answer that is not streamed, to its end
 	Decode                          // from the first content to the end of the answer
 	NumSessionParts

@@ -85,8 +85,11 @@ func (r *Request) ITL() iter.Seq[time.Duration] {
 // Sent reports whether the write of the request began. A request that was not sent has no lateness.
 func (r *Request) Sent() bool { return !r.Timeline.Write.IsZero() }
 
-// Lateness returns start of the write − max(due, end of the session wait). It is never negative.
-func (r *Request) Lateness() time.Duration { return max(0, r.Timeline.Write.Sub(r.Timeline.Ready)) }
+// Lateness returns start of the write − max(due, end of the session wait) − the time that the request's connection took to open, in
+// which the server has its part. It is never negative.
+func (r *Request) Lateness() time.Duration {
+	return max(0, r.Timeline.Write.Sub(r.Timeline.Ready)-r.Timeline.Connect)
+}
 
 // LaneWait returns the part of the lateness that was spent waiting for a free lane; 0 if a lane was free.
 func (r *Request) LaneWait() time.Duration {

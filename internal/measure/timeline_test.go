@@ -57,6 +57,9 @@ func TestTimelineArithmetic(t *testing.T) {
 	f("lateness", r.Lateness(), 300*milli)
 	f("lane wait", r.LaneWait(), 200*milli)
 	f("session wait", r.SessionWait(), 700*milli)
+	r.Timeline.Connect = 40 * milli
+	f("lateness without the connect", r.Lateness(), 260*milli)
+	r.Timeline.Connect = 0
 	if got, want := slices.Collect(r.ITL()), []time.Duration{50 * milli, 250 * milli}; !slices.Equal(got, want) {
 		t.Errorf("ITL = %v, want %v", got, want)
 	}

@@ -171,7 +171,7 @@ const (
 )
 
 var histOpts = [numHists]prometheus.HistogramOpts{
-	histLateness:    durations("lateness", zeroLatency, boundsWait, "Start of the write − max(due, end of the session wait), of every request sent."),
+	histLateness:    durations("lateness", zeroLatency, boundsWait, "Start of the write − max(due, end of the session wait) − the time to connect, of every request sent."),
 	histLaneWait:    durations("lane_wait", zeroLatency, boundsWait, "The part of the lateness spent waiting for a free lane, of every request sent."),
 	histSessionWait: durations("session_wait", zeroLatency, boundsWait, "How long after its due instant the turn before held a request back, of every request sent."),
 	histReadDelay:   durations("read_delay", zeroSocket, boundsRead, "Time of a socket read − the kernel's receive time: how wrong a clock after the read would have been."),

@@ -248,11 +248,11 @@ func TestPageAfterRequests(t *testing.T) {
 			t.Errorf("sum of %s = %v s, want %v", family, got, want)
 		}
 	}
-	seconds(0.003, "lateness_seconds")
+	seconds(0.0025, "lateness_seconds")
 	seconds(0.002, "lane_wait_seconds")
 	seconds(0.5, "session_wait_seconds")
 	seconds(0.000020, "read_delay_seconds")
-	seconds(0.004, "connect_seconds")
+	seconds(0.0005, "connect_seconds")
 	seconds(0.05+0.2+0.01+0.04, "ttft_seconds")
 	seconds(0.05+0.2+0.01+0.04+0.003+0.5, "ttft_from_due_seconds")
 	seconds(0.015+0.06+2, "tpot_seconds")

@@ -116,8 +116,8 @@ func TestEachItsConnection(t *testing.T) {
 		b := newBench(t, every(20, 100*time.Millisecond), schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}}, f, nil)
 		b.run(t, t.Context(), t.Context())
 		for _, r := range b.kept.all {
-			if tl := r.Timeline; r.Outcome != measure.OK || tl.Connect != 3*time.Millisecond || tl.Write.Sub(tl.Due) != tl.Connect {
-				t.Errorf("%s: connected in %v, written %v after its due instant", r.Outcome, tl.Connect, tl.Write.Sub(tl.Due))
+			if tl := r.Timeline; r.Outcome != measure.OK || tl.Connect != 3*time.Millisecond || tl.Write.Sub(tl.Due) != tl.Connect || r.Lateness() != 0 {
+				t.Errorf("%s: connected in %v, written %v after its due instant, late by %v", r.Outcome, tl.Connect, tl.Write.Sub(tl.Due), r.Lateness())
 			}
 		}
 		if f.unused > 0 || f.mostOpen > 1 || len(b.kept.all) != 20 {

@@ -13,6 +13,17 @@ import (
 // late is the lateness of every request that was sent.
 func (l runData) late() stats.Distribution { return l.of("lateness") }
 
+// connects returns how long the connections took, in ms, that requests opened for themselves.
+func (l runData) connects() stats.Distribution {
+	var took []float64
+	for i := range l.rows {
+		if d := l.rows[i].Connect; d > 0 {
+			took = append(took, d)
+		}
+	}
+	return stats.NewDistribution(took)
+}
+
 // The p99 of lateness is good or poor up to these fractions of the
 // median TTFT. The median latency stands in if there is no TTFT.
 const (
@@ -100,8 +111,12 @@ func (l runData) trust() Section {
 	default:
 		s.Title = fmt.Sprintf("99 %% of the requests were at most %s late", p99)
 	}
-	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent. It includes the wait for a free lane. "+
+	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent, without the time to open a connection. It includes the wait for a free lane. "+
 		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}
+	if of := l.connects(); of.N() > 0 {
+		s.Text = append(s.Text, fmt.Sprintf("%s of %s opened a connection of their own: half within %s, 99 %% within %s. The others went out on an open one.",
+			number.Whole(of.N()), number.Count(len(l.rows), "request"), number.Value(of.Percentile(50), "ms"), number.Value(of.Percentile(99), "ms")))
+	}
 	if blurred != "" {
 		s.Title += "; some reads held several chunks"
 		s.Text = append(s.Text, blurred)

@@ -46,6 +46,20 @@ func TestReadTogether(t *testing.T) {
 	}
 }
 
+// The page says how long connections took that requests opened for themselves.
+func TestConnectTime(t *testing.T) {
+	run := result.Run{Rows: steps3(100, 100, 100).rows}
+	for i := range 3 {
+		run.Rows[i].Connect = float64(i + 1)
+	}
+	const want = "3 of 300 requests opened a connection of their own: half within 2 ms, 99 % within 2.98 ms."
+	for _, s := range pageOf(run).Sections {
+		if s.Short == "Trust" && !strings.Contains(strings.Join(s.Text, "\n"), want) {
+			t.Errorf("want %q, got %q", want, s.Text)
+		}
+	}
+}
+
 // The page shows in a tile how many requests were sent twice.
 func TestSentTwice(t *testing.T) {
 	for twice, want := range []string{"", "1", "2"} {

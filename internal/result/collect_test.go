@@ -55,6 +55,9 @@ func example() []*measure.Request {
 			ID: "w/0/" + strconv.Itoa(i), Row: i, Lane: i % 8, Outcome: measure.OK, Status: 200, InputTokens: 500 + random.IntN(9000),
 			Timeline: measure.Timeline{Planned: due, Due: due, Ready: due, Lane: due, Write: write, Head: write.Add(ttft - 10*ms)},
 		}
+		if i%7 == 3 {
+			r.Timeline.Connect = write.Sub(due) / 2
+		}
 		if i%3 > 0 {
 			r.Session, r.Turn = "s"+strconv.Itoa(i/9), i%9-i%9/3-1
 		}

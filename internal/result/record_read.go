@@ -33,6 +33,7 @@ type recordLine struct {
 	Cancel int64 `json:"cancel_ns"`
 
 	Lateness *int64 `json:"lateness_ns"`
+	Connect  int64  `json:"connect_ns"`
 	TTFT     *int64 `json:"ttft_ns"`
 	TTFAT    *int64 `json:"ttfat_ns"`
 	Second   *int64 `json:"second_token_ns"`
@@ -69,6 +70,7 @@ func (l recordLine) row() (Row, error) {
 		Outcome: l.Outcome, Status: l.Status, Error: l.Error, Retried: l.Retried,
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
 		TTFT: math.NaN(), TTFAT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
+		Connect: msOf(&l.Connect),
 		Merged: l.Merged,
 		Input:  of.Input(), Prompt: of.PromptLength(), Answer: of.AnswerLength(),
 	}

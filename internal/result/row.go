@@ -72,6 +72,9 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 		Reads: len(t.ReadDelays), Merged: t.MergedReads,
 		Input: r.Input(), Prompt: r.PromptLength(), Answer: r.AnswerLength(),
 	}
+	if r.Sent() {
+		row.Connect = milliseconds(t.Connect)
+	}
 	if row.Reads > 0 {
 		var sum time.Duration
 		for _, d := range t.ReadDelays {

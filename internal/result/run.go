@@ -104,7 +104,8 @@ type Row struct {
 	TTFAT              float64   // time_to_first_output_token: first content chunk that is not reasoning − write
 	Second             float64   // time_to_second_token: second content chunk − first
 	ReadDelay          float64   // mean over Reads of: time of the read − the kernel's receive time; 0 without Reads
-	Lateness           float64   // start − max(due, end of the session wait), ≥ 0; of every request that was sent
+	Lateness           float64   // start − max(due, end of the session wait) − Connect, ≥ 0; of every request that was sent
+	Connect            float64   // time to open its connection; 0: one was open
 	Gaps               []float64 // between content chunks; nil if not kept
 	Input, Output      int       // input_sequence_length: as measure.Request.Input; output_sequence_length if ok
 	Reasoning          int       // part of Output

@@ -35,6 +35,7 @@ type Summary struct {
 	mu        sync.Mutex
 	samples   [measure.NumQuantities]stats.Sample // of ownTable: lateness of all sent requests, the others of ok requests
 	itl       stats.Sample                        // of ok requests
+	connect   stats.Sample                        // of requests that opened their connection
 	makespans stats.Sample                        // of ok sessions
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
 	retried   int64                               // requests that were sent twice
@@ -75,6 +76,9 @@ func (s *Summary) Observe(r *measure.Request) {
 	}
 	if r.Retried {
 		s.retried++
+	}
+	if r.Sent() && r.Timeline.Connect > 0 {
+		s.connect.Add(r.Timeline.Connect)
 	}
 	s.merged += int64(r.Timeline.MergedReads)
 	for _, q := range ownTable {

@@ -121,6 +121,7 @@ func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
 		}
 		add(q.name, &s.samples[q.Quantity])
 	}
+	add("connect time", &s.connect)
 	out.Rows(rows, slices.DeleteFunc([]string{"p25", "p75", "std", "min"}, func(name string) bool {
 		return slices.ContainsFunc(extra, func(p float64) bool { return name == PercentileName(p) })
 	}))

@@ -30,7 +30,7 @@ func Script() []*measure.Request {
 	late.Timeline.Lane = Start.Add(2 * time.Millisecond)
 	late.Timeline.Waited = true
 	late.Timeline.Write = Start.Add(3 * time.Millisecond)
-	late.Timeline.Connect = 4 * time.Millisecond
+	late.Timeline.Connect = time.Millisecond / 2
 	late.Timeline.ReadDelays = []time.Duration{20 * time.Microsecond, -time.Microsecond}
 	late.InputTokens, late.OutputTokens = 100, 3
 	late.Usage.Cached, late.Usage.Reasoning = 64, 1
