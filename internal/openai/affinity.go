@@ -78,20 +78,23 @@ func HeaderSet(h *config.Headers, name string) string {
 // maxEcho bounds a value that is sent back, in bytes.
 const maxEcho = 4 << 10
 
-// maxCookies bounds the Set-Cookie lines of an answer. Browsers keep some 50 of a server (RFC 6265, 6.1).
-const maxCookies = 64
-
-// SendBack has the next message of the lane carry a value in the line of e; none where the value is empty. It comes
-// before Begin.
-func (l *Lane) SendBack(e *Echo, value []byte) {
-	if l.back = l.back[:0]; len(value) > 0 {
+// SendBack has the next message of the lane carry what its session keeps by Echo.Join, in the line of e. It comes before
+// Begin.
+func (l *Lane) SendBack(e *Echo, kept []byte) {
+	if l.back = l.back[:0]; len(kept) == 0 {
+		return
+	}
+	value := kept
+	if e.cookie {
+		value = []byte(l.client.cookies(kept))
+	}
+	if len(value) > 0 {
 		l.back = append(append(append(l.back, e.line...), value...), "\r\n"...)
 	}
 }
 
-// Echoed returns the value that the answer of the last request had in the header of Hooks.Echo, valid until the next.
-// It is empty unless it can be sent back, which is at most 4 KiB of printable ASCII. Cookies are those that were sent,
-// with the answer's. If Echo is EchoKept and nothing is left, the answer has deleted them.
+// Echoed returns what the answer of the last request had in the header of Hooks.Echo, for Echo.Join, valid until the next.
+// It is empty unless it can be sent back, which is at most 4 KiB of printable ASCII.
 func (l *Lane) Echoed() []byte { return l.echoed }
 
 // Echo says what became of the header of Hooks.Echo in the answer of the last request.
@@ -104,15 +107,10 @@ func (x *exchange) storeEcho() {
 	if e == nil || x.req.Status < 200 || x.req.Status > 299 {
 		return
 	}
-	said, lines := false, 0
+	said := false
 	if e.cookie {
-		sent := bytes.TrimSuffix(bytes.TrimPrefix(x.back, e.line), []byte("\r\n"))
 		for _, line := range x.head.Cookies() {
-			x.echoed = appendCookies(x.echoed[:0], bytes.Clone(sent), line, time.Now())
-			sent, said = x.echoed, true
-			if lines++; lines > maxCookies {
-				break
-			}
+			x.echoed, said = appendCookie(x.echoed, line, time.Now()), true
 		}
 	} else {
 		x.echoed = bytes.Trim(append(x.echoed, x.head.Peek(e.answer)...), " \t")
@@ -121,7 +119,11 @@ func (x *exchange) storeEcho() {
 	switch {
 	case !said:
 		x.echo = measure.EchoMissing
-	case lines > maxCookies || len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }):
+	case len(x.echoed) == 0:
+		x.echo = measure.EchoUnusable
+	case e.cookie:
+		x.echo = measure.EchoKept
+	case len(x.echoed) > maxEcho || bytes.ContainsFunc(x.echoed, func(r rune) bool { return r < ' ' || r > '~' }):
 		x.echo, x.echoed = measure.EchoUnusable, x.echoed[:0]
 	default:
 		x.echo = measure.EchoKept

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/common/config"
 
@@ -93,7 +94,7 @@ func TestSentBack(t *testing.T) {
 					var req measure.Request
 					for n := range 3 {
 						if n < 2 {
-							l.SendBack(e, l.Echoed())
+							l.SendBack(e, e.Join(nil, l.Echoed(), time.Now()))
 						} else {
 							l.SendBack(e, nil)
 						}
@@ -105,7 +106,7 @@ func TestSentBack(t *testing.T) {
 							t.Fatalf("request %d: %s: %s", n, req.Outcome, req.Error)
 						}
 					}
-					values := map[string]string{"X-Session-Token": "a0", "Cookie": "one=a0; two=b"}
+					values := map[string]string{"X-Session-Token": "a0", "Cookie": "two=b; one=a0"}
 					for n, want := range []string{"", values[back], ""} {
 						if got := strings.Join((*asked)[n].Values(back), "|"); got != want {
 							t.Errorf("request %d: want %s %q, got %q", n, back, want, got)

@@ -3,74 +3,108 @@ package openai
 import (
 	"bytes"
 	"net/http"
-	"strconv"
+	"net/http/cookiejar"
+	"net/url"
 	"strings"
 	"time"
 )
 
-// appendCookies appends cookies as a Cookie line has them: those that were sent, and then what the Set-Cookie lines of the answer say. A cookie of a
-// name replaces the one before. One that has expired deletes it (RFC 6265, 5.3). Domain, path and a lifetime that has not ended are not looked at: all
-// requests of a session go to one address.
-func appendCookies(dst, sent, line []byte, now time.Time) []byte {
-	pair, attributes, _ := bytes.Cut(line, []byte(";"))
-	pair = bytes.Trim(pair, " \t")
-	for len(sent) > 0 {
-		var one []byte
-		one, sent, _ = bytes.Cut(sent, []byte(";"))
-		if one = bytes.Trim(one, " \t"); len(one) > 0 && !bytes.Equal(cookieName(one), cookieName(pair)) {
-			dst = joinCookie(dst, one)
-		}
+// Bounds of a session's cookies. Browsers keep some 50 of a server (RFC 6265, 6.1). Beyond either the oldest go.
+const (
+	maxCookies     = 50
+	maxCookieBytes = 16 << 10
+)
+
+// appendCookie appends the line of a cookie that an answer sets at now; none where that is no cookie.
+func appendCookie(dst, setCookie []byte, now time.Time) []byte {
+	c, err := http.ParseSetCookie(string(setCookie))
+	if err != nil {
+		return dst
 	}
-	if len(pair) > 0 && !expired(string(attributes), now) {
-		dst = joinCookie(dst, pair)
+	switch { // it counts before Expires, and from now on
+	case c.MaxAge < 0:
+		c.MaxAge, c.Expires = 0, time.Unix(1, 0)
+	case c.MaxAge > 0:
+		c.MaxAge, c.Expires = 0, now.Add(time.Duration(min(c.MaxAge, 1e9))*time.Second)
+	}
+	if text := c.String(); text != "" && len(text) <= maxEcho {
+		dst = append(append(dst, text...), '\n')
 	}
 	return dst
 }
 
-func joinCookie(dst, pair []byte) []byte {
-	if len(dst) > 0 {
-		dst = append(dst, "; "...)
+// Join returns what a session sends back after an answer: of most headers what the answer has, of Set-Cookie the cookies before it with the
+// answer's. Each replaces the one of its name, domain and path.
+func (e *Echo) Join(before, answered []byte, now time.Time) []byte {
+	if !e.cookie {
+		return answered
 	}
-	return append(dst, pair...)
-}
-
-func cookieName(pair []byte) []byte {
-	name, _, _ := bytes.Cut(pair, []byte("="))
-	return bytes.TrimRight(name, " \t")
-}
-
-// expired reports whether the attributes of a cookie delete it. Max-Age counts before Expires, and of each the last one (RFC 6265, 5.3).
-func expired(attributes string, now time.Time) bool {
-	var byAge, byDate, aged bool
-	for attribute := range strings.SplitSeq(attributes, ";") {
-		name, value, _ := strings.Cut(attribute, "=")
-		value = strings.TrimSpace(value)
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "max-age":
-			if seconds, err := strconv.ParseFloat(value, 64); err == nil && isWhole(value) { // of any length
-				aged, byAge = true, seconds <= 0
-			}
-		case "expires":
-			if at, ok := cookieDate(value); ok {
-				byDate = !at.After(now)
+	all := parseCookies(before)
+	for _, c := range parseCookies(answered) {
+		for i, old := range all {
+			if old != nil && old.Name == c.Name && old.Path == c.Path && strings.EqualFold(old.Domain, c.Domain) {
+				all[i] = nil
 			}
 		}
+		all = append(all, c)
 	}
-	return aged && byAge || !aged && byDate
+	var lines []string
+	size := 0
+	for i := len(all) - 1; i >= 0 && len(lines) < maxCookies; i-- {
+		c := all[i]
+		if c == nil || !c.Expires.IsZero() && !c.Expires.After(now) {
+			continue
+		}
+		text := c.String() + "\n"
+		if size += len(text); size > maxCookieBytes {
+			break
+		}
+		lines = append(lines, text)
+	}
+	var joined []byte
+	for i := len(lines) - 1; i >= 0; i-- {
+		joined = append(joined, lines[i]...)
+	}
+	return joined
 }
 
-// isWhole reports whether a value is digits, perhaps after a minus.
-func isWhole(value string) bool {
-	value = strings.TrimPrefix(value, "-")
-	return value != "" && strings.Trim(value, "0123456789") == ""
-}
-
-// cookieDate reads the forms of a date that servers write.
-func cookieDate(value string) (time.Time, bool) {
-	for _, layout := range []string{http.TimeFormat, time.RFC1123, "Mon, 02-Jan-2006 15:04:05 MST", time.RFC850, time.ANSIC} {
-		if at, err := time.Parse(layout, value); err == nil {
-			return at, true
+func parseCookies(lines []byte) (all []*http.Cookie) {
+	for line := range bytes.Lines(lines) {
+		if c, err := http.ParseSetCookie(string(line)); err == nil {
+			all = append(all, c)
 		}
 	}
-	return time.Time{}, false
+	return all
 }
+
+// cookies returns the value of the Cookie line that a session with these cookies sends to the client's server now: those of its name and
+// path that have not expired, and over http none that is Secure.
+func (c *Client) cookies(kept []byte) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil { // never, without options
+		return ""
+	}
+	all := parseCookies(kept)
+	path, _, _ := strings.Cut(c.base.generates(c.target.API), "?")
+	at := &url.URL{Scheme: "http", Host: c.base.host, Path: path}
+	if c.base.secure {
+		at.Scheme = "https"
+	}
+	jar.SetCookies(at, all)
+	var pairs []string
+	for _, one := range jar.Cookies(at) {
+		pairs = append(pairs, one.String())
+	}
+	for _, one := range all {
+		if one.Secure && !c.base.secure {
+			c.withheld.Store(true)
+		}
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// Withheld reports whether a cookie was not sent because it is Secure, and the server is spoken to over http.
+func (c *Client) Withheld() bool { return c.withheld.Load() }

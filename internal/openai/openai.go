@@ -151,6 +151,7 @@ type Client struct {
 
 	connected atomic.Bool // a connection was made
 	untyped   atomic.Bool // an answer had no Content-Type
+	withheld  atomic.Bool // see Withheld
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

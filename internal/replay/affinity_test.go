@@ -228,3 +228,21 @@ func TestTokensOfALoop(t *testing.T) {
 		want(t, "changes", b.counter(t, "replayd_session_replica_changes_total", ""), 2.0)
 	})
 }
+
+// A balancer sets its cookie once, and the application behind it one with each answer: a session sends both.
+func TestCookiesOfABalancer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := source(trace.Record{Session: "s"}, trace.Record{Session: "s", Offset: 100 * ms}, trace.Record{Session: "s", Offset: 200 * ms})
+		cookies := func(id string) string {
+			if id == "w/0/0" {
+				return "Set-Cookie: SRV=s1; path=/\r\nSet-Cookie: app=0; Path=/\r\n"
+			}
+			return fmt.Sprintf("Set-Cookie: app=%s; Path=/; HttpOnly\r\n", id[len(id)-1:])
+		}
+		b := newBench(t, src, once, &fake{ttft: 10 * ms, lines: cookies}, func(w *Workload) { w.Request.EchoHeader = "set-cookie" })
+		b.run(t, t.Context(), t.Context())
+		for id, sent := range map[string]string{"w/0/0": "", "w/0/1": "SRV=s1; app=0", "w/0/2": "SRV=s1; app=1"} {
+			want(t, "cookies of "+id, b.fake.heads[id].Get("Cookie"), sent)
+		}
+	})
+}

@@ -117,6 +117,9 @@ func (r *Runner) finish(l *lane) (more bool) {
 func (r *Runner) pass(l *lane, e dispatch.Event) (more bool) {
 	var room [4]*lane // on the stack unless there are more
 	r.mu.Lock()
+	if e.Echo == measure.EchoKept {
+		e.Token = r.echo.Join(e.Row.Token(), e.Token, time.Now())
+	}
 	r.use.end(l.req.Pod, &l.req.Timeline)
 	r.lanes.freed = l
 	given := r.step(e, room[:0])

@@ -152,6 +152,10 @@ func (t *Target) ended(req *measure.Request) {
 		t.Log.Warn("the target answers without a Content-Type: its answers are read as the type that was asked for",
 			"target", t.Client.Name())
 	}
+	if t.Client.Withheld() && !t.secure.Swap(true) {
+		t.Log.Warn("a cookie of the target's answers is not sent back: it is Secure, and the target's address is http",
+			"target", t.Client.Name())
+	}
 	switch o := req.Outcome; {
 	case o.Unreached():
 		t.see(gotNothing, req.Error, req.ID)
