@@ -88,6 +88,16 @@ func (s loadSource) load() (limits.Load, error) {
 	return l, err
 }
 
+// answered returns a function that counts the requests that have ended well at a target.
+func (s *shared) answered(target string) func() int64 {
+	return func() int64 {
+		if clients := s.clients.Load(); clients != nil && (*clients)[target] != nil {
+			return (*clients)[target].Answered()
+		}
+		return 0
+	}
+}
+
 // hidden returns a function that returns the secrets of the requests of all targets with an address of a target: the
 // engines there know them, so their pages may repeat them.
 func (s *shared) hidden(target string) func() secret.Set {

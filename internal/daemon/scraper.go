@@ -21,6 +21,7 @@ type pageOf struct {
 	name, url string
 	metrics   config.Metrics
 	http      config.HTTP
+	alone     bool // its page counts all requests to the target
 }
 
 // addEngine takes over the scraper of the generation before, or makes one. A target with an interval of 0 has none.
@@ -28,7 +29,8 @@ func (g *Generation) addEngine(at string, t config.Target, old *Generation) faul
 	if g.options.Engines == nil || t.Metrics.Interval == 0 {
 		return nil
 	}
-	c := pageOf{t.Name, t.Base(), t.Metrics, t.ScrapeHTTP()}
+	c := pageOf{t.Name, t.Base(), t.Metrics, t.ScrapeHTTP(), false}
+	c.alone = t.Metrics.Replicas == "" && len(t.Pods) == 0 && (t.Metrics.URL == "" || hostOf(t.Metrics.URL) == hostOf(c.url))
 	if g.keep(c, old) {
 		return nil
 	}
@@ -37,6 +39,9 @@ func (g *Generation) addEngine(at string, t config.Target, old *Generation) faul
 		Hostname: machine, Target: t.Name, URL: c.url, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas,
 		Interval: t.Metrics.Interval, HTTP: c.http, UserAgent: g.options.UserAgent, Log: g.options.Log, Dial: g.options.Dial,
 		Hidden: g.shared.hidden(t.Name), Map: t.Metrics.Map,
+	}
+	if c.alone {
+		o.Answered = g.shared.answered(t.Name)
 	}
 	target, err := g.options.Engines.NewTarget(o)
 	if err != nil {

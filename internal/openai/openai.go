@@ -152,6 +152,7 @@ type Client struct {
 	connected atomic.Bool // a connection was made
 	untyped   atomic.Bool // an answer had no Content-Type
 	withheld  atomic.Bool // see Withheld
+	answered  atomic.Int64
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -237,6 +238,9 @@ func (o *Options) Check() (f fault.List) {
 	}
 	return f
 }
+
+// Answered returns how many requests have ended well.
+func (c *Client) Answered() int64 { return c.answered.Load() }
 
 // Untyped reports whether an answer had no Content-Type. It was read as what was asked for.
 func (c *Client) Untyped() bool { return c.untyped.Load() }

@@ -3,6 +3,7 @@ package scrape
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -25,6 +26,7 @@ type endpoint struct {
 	turn    chan struct{} // capacity 1: full while the page is read
 	looked  chan struct{} // closed when the page has been read once, well or not
 	look    func()        // closes it, once
+	copies  copies        // guarded by turn
 }
 
 func newEndpoint(t *Target, replica string, f *Fetcher) *endpoint {
@@ -80,6 +82,15 @@ func (e *endpoint) scrape(ctx context.Context) {
 		r = e.target.vocabulary.Read(p, told())
 		if err == nil && r.Engine == "" {
 			err = &Error{ReasonUnknown, errors.New("the metrics page of an unknown engine: map its families under metrics.map")}
+		}
+	}
+	if err == nil {
+		ended := int64(noRequests)
+		if e.target.o.Answered != nil && r.counts() {
+			ended = e.target.o.Answered()
+		}
+		if stale := e.copies.judge(p.stamp, at, e.target.o.Interval, ended); stale != nil {
+			p, r, err = nil, &Reading{}, &Error{ReasonStale, fmt.Errorf("%s: %w", secret.Shown(e.found), stale)}
 		}
 	}
 	defer e.look()

@@ -172,6 +172,9 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, wanted func(name string) 
 		body = append(body, '\n') // Prometheus takes a last line without a line end, too
 	}
 	p, err := Parse(body, resp.Header.Get("Content-Type"), wanted)
+	if p != nil {
+		p.stamp = stampOf(resp.Header, body)
+	}
 	if p != nil && p.Start.IsZero() {
 		// llama.cpp has no process_start_time_seconds; it sends this header (tools/server/server-context.cpp). Despite
 		// its name, the value is in microseconds of the monotonic clock, so it only tells processes apart.

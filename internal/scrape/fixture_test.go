@@ -26,8 +26,9 @@ type server struct {
 	pages  map[string]string // by path
 	status int               // 0: 200
 	asked  []string
-	hang   bool  // block until the request is cancelled
-	fails  error // of the dial; nil: it succeeds
+	hang   bool   // block until the request is cancelled
+	fails  error  // of the dial; nil: it succeeds
+	age    string // its Age header, of a cache
 }
 
 func (e *server) say(lines ...string) {
@@ -48,7 +49,7 @@ func (e *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	e.mu.Lock()
 	e.asked = append(e.asked, r.URL.Path)
 	page, there := e.pages[r.URL.Path]
-	status, hang, fails := e.status, e.hang, e.fails
+	status, hang, fails, age := e.status, e.hang, e.fails, e.age
 	e.mu.Unlock()
 	if fails != nil {
 		return nil, fails
@@ -65,7 +66,7 @@ func (e *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Request: r, Body: io.NopCloser(strings.NewReader(page)),
-		Header: http.Header{"Content-Type": {"text/plain; version=0.0.4"}},
+		Header: http.Header{"Content-Type": {"text/plain; version=0.0.4"}, "Age": {age}},
 	}, nil
 }
 

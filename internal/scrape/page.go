@@ -33,6 +33,7 @@ type Page struct {
 	Bad     int                 // samples that could not be read, and were dropped
 	Start   time.Time           // process_start_time_seconds or a substitute; it identifies the process. Zero: the page has none
 
+	stamp  stamp
 	hidden secret.Set             // what no text of the page may show
 	texts  map[string]secret.Text // label values that were let in
 
@@ -94,10 +95,11 @@ const (
 	ReasonTooLarge    Reason = "too_large"    // over a limit on bytes, samples or labels
 	ReasonParse       Reason = "parse"        // a syntax error on the page
 	ReasonUnknown     Reason = "unknown"      // a whole page, but of an engine that the vocabulary does not have
+	ReasonStale       Reason = "stale"        // a copy of an earlier page
 )
 
 // reasons lists all reasons in the order in which a scrape meets them.
-var reasons = [...]Reason{ReasonConnect, ReasonTimeout, ReasonHTTP, ReasonContentType, ReasonTooLarge, ReasonParse, ReasonUnknown}
+var reasons = [...]Reason{ReasonConnect, ReasonTimeout, ReasonHTTP, ReasonContentType, ReasonTooLarge, ReasonParse, ReasonUnknown, ReasonStale}
 
 // An Error is the failure of a scrape. It quotes and truncates text from outside.
 type Error struct {

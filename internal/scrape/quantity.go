@@ -31,7 +31,7 @@ var quantities = []*Quantity{
 	newQuantity("decode_seconds", Histogram, "From the first token to the last."),
 }
 
-var generationTokens = quantity("generation_tokens")
+var generationTokens, finished = quantity("generation_tokens"), quantity("requests_finished")
 
 func quantity(name string) *Quantity {
 	if i := slices.IndexFunc(quantities, func(q *Quantity) bool { return q.Name == name }); i >= 0 {

@@ -92,3 +92,8 @@ func (r *Reading) load() limits.Load {
 	}
 	return l
 }
+
+// counts reports whether the page counts requests that have ended, or their tokens.
+func (r *Reading) counts() bool {
+	return slices.ContainsFunc(r.Figures, func(f Figure) bool { return f.Quantity == generationTokens || f.Quantity == finished })
+}

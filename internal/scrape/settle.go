@@ -57,7 +57,7 @@ func (e *engine) finished() (counts map[total]float64, whole bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	counts = maps.Clone(e.history.totals)
-	maps.DeleteFunc(counts, func(t total, _ float64) bool { return t.quantity.Name != "requests_finished" })
+	maps.DeleteFunc(counts, func(t total, _ float64) bool { return t.quantity != finished })
 	if len(counts) == 0 {
 		counts = e.history.totals // a page replaces the map
 	}

@@ -36,6 +36,7 @@ type TargetOptions struct {
 
 	UserAgent string
 	Hidden    func() secret.Set // as FetchOptions has it
+	Answered  func() int64      // requests that have ended well, if the only engine's page counts them all; nil: it need not
 	Log       *slog.Logger
 	Dial      Dialer                                                       // nil: net.Dialer
 	resolver  func(ctx context.Context, name string) ([]netip.Addr, error) // nil: the system resolver

@@ -45,6 +45,7 @@ func TestEngineIsLost(t *testing.T) {
 			f.want(t, []string{"scrape_errors_total"},
 				`scrape_errors_total{reason="connect",replica="engine:8000",target="vllm"} 0`, `scrape_errors_total{reason="content_type",replica="engine:8000",target="vllm"} 0`,
 				`scrape_errors_total{reason="http",replica="engine:8000",target="vllm"} 3`, `scrape_errors_total{reason="parse",replica="engine:8000",target="vllm"} 0`,
+				`scrape_errors_total{reason="stale",replica="engine:8000",target="vllm"} 0`,
 				`scrape_errors_total{reason="timeout",replica="engine:8000",target="vllm"} 0`, `scrape_errors_total{reason="too_large",replica="engine:8000",target="vllm"} 0`,
 				`scrape_errors_total{reason="unknown",replica="engine:8000",target="vllm"} 0`)
 			e.mu.Lock()
@@ -58,6 +59,47 @@ func TestEngineIsLost(t *testing.T) {
 			t.Errorf("want one line about the loss, got %d:\n%s", n, f.log.String())
 		}
 	})
+}
+
+// A cache's copy of the page is no page: the guard becomes blind, and the log says so once. So is a page that does not count what has ended.
+func TestEngineBehindACache(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends  bool   // requests end at the engine
+		age   string // of the cache's copies
+		says  string
+		blind bool
+	}{
+		"idle":               {},
+		"a cache, fresh":     {ends: false, age: "4"},
+		"a cache":            {age: "90", says: "a cache's copy that is 1m30s old", blind: true},
+		"it counts no more":  {ends: true, says: "that have ended, got the same bytes", blind: true},
+		"a copy, and counts": {ends: true, age: "7", says: "a cache's copy", blind: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, e := newFixture(), &server{}
+				e.say(`vllm:num_requests_waiting{engine="0"} 3`, `vllm:generation_tokens_total{engine="0"} 500`)
+				ended := int64(0)
+				target := f.target(t, e, TargetOptions{Answered: func() int64 { return ended }})
+				while(t, target, func() {
+					pass(time.Second)
+					e.set(func() { e.age = c.age })
+					for range 12 {
+						pass(5 * time.Second)
+						if c.ends {
+							ended++
+						}
+					}
+					if l, err := target.Load(); (err != nil) != c.blind || err == nil && l.Waiting != 3 {
+						t.Errorf("want it blind: %v; got %+v, %v", c.blind, l, err)
+					}
+				})
+				if n := strings.Count(f.log.String(), "cannot be scraped"); n > 1 || (n == 1) != c.blind || !strings.Contains(f.log.String(), c.says) {
+					t.Errorf("want one line at most, that says %q, got\n%s", c.says, f.log.String())
+				}
+			})
+		})
+	}
 }
 
 // A scrape that replayd cannot make for want of a descriptor says nothing about the engine: it stays up and has no error. Figures that were
