@@ -129,7 +129,10 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 		Client: c, Template: probe, Patient: o.Patient, Named: func(model string) { s.shown.Serves(model) }, Log: o.Log,
 	})
 	s.shown = o.Meter.Target(t.Name, string(t.API), func() metrics.TargetState {
-		return metrics.TargetState{Reached: s.watch.Health().Reached, Pods: c.NumPods(), LookupErrors: c.LookupErrors()}
+		_, unread := c.TLSFiles()
+		return metrics.TargetState{
+			Reached: s.watch.Health().Reached, Pods: c.NumPods(), LookupErrors: c.LookupErrors(), TLSErrors: unread,
+		}
 	})
 	g.servers[t.Name] = s
 	return nil

@@ -230,6 +230,7 @@ func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(descReached, prometheus.GaugeValue, up, name)
 		ch <- prometheus.MustNewConstMetric(descPods, prometheus.GaugeValue, float64(now.Pods), name)
 		ch <- prometheus.MustNewConstMetric(descLookupErrors, prometheus.CounterValue, float64(now.LookupErrors), name)
+		ch <- prometheus.MustNewConstMetric(descTLSErrors, prometheus.CounterValue, float64(now.TLSErrors), name)
 	}
 	for _, s := range live {
 		s.collect(ch, s.now)

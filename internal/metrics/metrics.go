@@ -102,6 +102,9 @@ var (
 	descLookupErrors = prometheus.NewDesc(namespace+"_target_lookup_errors_total",
 		"Look-ups of the DNS name of the target's pods that have failed: the pods stay as they were.",
 		[]string{"target"}, nil)
+	descTLSErrors = prometheus.NewDesc(namespace+"_target_tls_file_errors_total",
+		"Reads of the target's certificate files that have failed: new connections have those that were read before.",
+		[]string{"target"}, nil)
 )
 
 func desc(name, help string, extra ...string) *prometheus.Desc {
@@ -115,7 +118,7 @@ func opts(name, help string) prometheus.Opts {
 }
 
 // plainDescs are all series of workloads and targets but the histograms: desc adds those of workloads.
-var plainDescs = []*prometheus.Desc{descTarget, descReached, descPods, descLookupErrors}
+var plainDescs = []*prometheus.Desc{descTarget, descReached, descPods, descLookupErrors, descTLSErrors}
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e include every bound of vLLM's own histograms
 // (vllm/v1/metrics, loggers.py and buckets.py), so that client and engine can be compared bucket by bucket. There are

@@ -29,6 +29,7 @@ type TargetState struct {
 	Reached      bool
 	Pods         int   // that requests go to
 	LookupErrors int64 // look-ups of its pods that have failed
+	TLSErrors    int64 // reads of its certificates that have failed
 }
 
 // Target returns a target. Its series are on the page while a workload uses it. A later target with the same name

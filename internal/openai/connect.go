@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/config"
@@ -78,17 +79,46 @@ func (c *Client) open(ctx context.Context, to *pod) (*wire.Conn, error) {
 	return made, nil
 }
 
-// tlsConfig reads the certificates from their files.
+// tlsFiles are the certificates in files as they were read last.
+type tlsFiles struct {
+	good   atomic.Pointer[tls.Config] // nil: none were
+	fault  atomic.Pointer[error]      // of the latest try; nil: none
+	failed atomic.Int64               // tries
+}
+
+// TLSFiles returns why the files of TLS could not be used at the latest try, and how many tries have failed.
+func (c *Client) TLSFiles() (fault error, failed int64) {
+	if err := c.tls.fault.Load(); err != nil {
+		fault = *err
+	}
+	return fault, c.tls.failed.Load()
+}
+
+// tlsConfig reads the certificates from their files. Where these cannot be used, as in the middle of a rotation, it returns the last ones
+// that could: that is no failure of the server.
 func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	own := c.target.HTTP.TLSConfig
 	cfg, err := config.NewTLSConfigWithContext(ctx, &own)
+	if err == nil && cfg.GetClientCertificate != nil { // it reads the files again, at the handshake
+		var pair *tls.Certificate
+		pair, err = cfg.GetClientCertificate(nil)
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return pair, nil }
+	}
 	if err != nil {
-		return nil, fault.At("http.tls_config", err)
+		err = fault.At("http.tls_config", err)
+		c.tls.failed.Add(1)
+		c.tls.fault.Store(&err)
+		if last := c.tls.good.Load(); last != nil {
+			return last, nil
+		}
+		return nil, err
 	}
 	if cfg.ServerName == "" {
 		cfg.ServerName = c.base.name
 	}
 	cfg.NextProtos = []string{"http/1.1"}
+	c.tls.fault.Store(nil)
+	c.tls.good.Store(cfg)
 	return cfg, nil
 }
 

@@ -34,4 +34,3 @@ func TestNeed(t *testing.T) {
 	need.Close()
 	open(0)
 }
-

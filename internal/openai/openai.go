@@ -153,6 +153,7 @@ type Client struct {
 	untyped   atomic.Bool // an answer had no Content-Type
 	withheld  atomic.Bool // see Withheld
 	answered  atomic.Int64
+	tls       tlsFiles
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
 }
 

@@ -36,6 +36,7 @@ type Target struct {
 	newsAt atomic.Int64 // latest news of whether the target is reached, in ns since made
 	noType atomic.Bool  // it was logged that answers have no type
 	secure atomic.Bool  // it was logged that a Secure cookie is withheld
+	badTLS atomic.Bool  // it was logged that the files of TLS cannot be used
 	lost   atomic.Bool  // the latest look-up of pods has failed
 	tokens atomic.Int64 // of the template, as measured last; 0: not measured yet
 

@@ -71,8 +71,8 @@ func (l recordLine) row() (Row, error) {
 		Due: l.Due, Credit: l.Taken, Start: l.Write, Ack: l.Head, First: l.First, End: l.End, Cancel: l.Cancel,
 		TTFT: math.NaN(), TTFAT: math.NaN(), Second: math.NaN(), Latency: math.NaN(), ITL: math.NaN(), Lateness: msOf(l.Lateness),
 		Connect: msOf(&l.Connect),
-		Merged: l.Merged,
-		Input:  of.Input(), Prompt: of.PromptLength(), Answer: of.AnswerLength(),
+		Merged:  l.Merged,
+		Input:   of.Input(), Prompt: of.PromptLength(), Answer: of.AnswerLength(),
 	}
 	var err error
 	if r.Phase, err = phase(l.Phase); err != nil {
