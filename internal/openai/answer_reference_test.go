@@ -2,6 +2,8 @@ package openai
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -173,6 +175,8 @@ func (r *reference) whole(body string) {
 	switch {
 	case chunk != nil && failed:
 		r.outcome, r.text = measure.ErrorEvent, text
+	case chunk == nil && body != "" && strings.HasSuffix(fmt.Sprint(json.Unmarshal([]byte(body), new(any))), "unexpected end of JSON input"):
+		r.outcome = measure.Truncated
 	case chunk == nil || len(list(chunk["choices"])) == 0:
 		r.outcome = measure.BadStream
 	default:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,6 +74,9 @@ func (c *Client) open(ctx context.Context, to *pod) (*wire.Conn, error) {
 		}
 		if err := made.StartTLS(ctx, cfg); err != nil {
 			made.Cut()
+			if strings.HasSuffix(err.Error(), "no application protocol") {
+				err = fmt.Errorf("want HTTP/1.1, the server speaks none, perhaps HTTP/2 only: %w", err)
+			}
 			return nil, fmt.Errorf("TLS with %s: %w", to.address, err)
 		}
 	}

@@ -118,7 +118,7 @@ func TestWholeOutcomes(t *testing.T) {
 		"no choices":          {answered(`{"status":"fine"}`), measure.BadStream, `want choices in the answer, got "{\"status\":`},
 		"none of the choices": {answered(`{"choices":[]}`), measure.BadStream, "want choices"},
 		"a list":              {answered(`[1]`), measure.BadStream, `want a JSON object, got "[1]"`},
-		"half of it":          {answered(wholeHello[:40]), measure.BadStream, "want a JSON object"},
+		"half of it":          {answered(wholeHello[:40]), measure.Truncated, "cut short after 40 bytes"},
 		"two of them":         {answered(wholeHello + wholeHello), measure.BadStream, "want a JSON object"},
 		"nothing":             {answered(""), measure.BadStream, `want a JSON object, got ""`},
 		"no content":          {"HTTP/1.1 204 No Content\r\nContent-Type: application/json\r\n\r\n", measure.BadStream, "want a JSON object"},

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -21,6 +22,16 @@ import (
 	"replayd/test/outside"
 	"replayd/test/wiretest"
 )
+
+// lengths returns an answer with the lines of its length.
+func lengths(values ...string) string {
+	body := delta("a") + done
+	var lines strings.Builder
+	for _, v := range values {
+		fmt.Fprintf(&lines, "Content-Length: "+v+"\r\n", len(body))
+	}
+	return "HTTP/1.1 200 OK\r\n" + lines.String() + "Content-Type: text/event-stream\r\n\r\n" + body
+}
 
 // Every outcome that depends on the bytes from the server, over loopback TCP.
 func TestOutcomes(t *testing.T) {
@@ -97,15 +108,21 @@ func TestOutcomes(t *testing.T) {
 		"no type, no body": {"HTTP/1.1 200 OK\r\n\r\n", measure.Truncated, "without [DONE]", 0},
 		"no content":       {"HTTP/1.1 204 No Content\r\n\r\n", measure.BadStream, `want content type`, 0},
 		"garbage":          {"SSH-2.0-OpenSSH_9.2\r\n", measure.BadStream, `not an HTTP answer: "SSH-2.0`, 0},
-		"garbage head":     {"HTTP/1.1 200 OK\r\nbroken header line\r\n\r\n", measure.BadStream, "not an HTTP answer", 0},
+		"garbage head":     {"HTTP/1.1 200 OK\r\nbroken header line\r\n\r\n", measure.BadStream, "missing colon", 0},
+		"two lengths":      {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcde", measure.BadStream, "duplicate content-length header", 0},
+		"equal lengths":    {lengths("%d", "%[1]d"), measure.OK, "", 1},
+		"a list of them":   {lengths("%d, %[1]d"), measure.OK, "", 1},
+		"HTTP/2, settings": {"\x00\x00\x12\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x80", measure.BadStream, "the server speaks HTTP/2 only", 0},
+		"HTTP/2, goaway":   {"\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00", measure.BadStream, "the server speaks HTTP/2 only", 0},
 		"binary garbage":   {"\x15\x03\x01\x00\x02\x02\x16", measure.BadStream, "not an HTTP answer", 0},
 		"head of 20 KB":    {"HTTP/1.1 200 OK\r\nX-Long: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", measure.BadStream, "over 16 KiB", 0},
 		"gzip":             {strings.Replace(stream("\x1f\x8b"), "\r\n", "\r\nContent-Encoding: gzip\r\n", 1), measure.BadStream, `got "gzip"`, 0},
-		"gzip, chunked":    {strings.Replace(stream("\x1f\x8b"), "chunked", "gzip, chunked", 1), measure.BadStream, "not an HTTP answer", 0},
+		"gzip, chunked":    {strings.Replace(stream("\x1f\x8b"), "chunked", "gzip, chunked", 1), measure.BadStream, `unsupported transfer-encoding: "gzip, chunked"`, 0},
 		"no JSON":          {stream(delta("a") + "data: hello\n\n"), measure.BadStream, `want a JSON object in a data line, got "hello"`, 1},
 		"a JSON number":    {stream("data: 7\n\n"), measure.BadStream, `got "7"`, 0},
 		"broken chunks":    {streamHead + chunked(delta("a")) + "zz\r\n", measure.BadStream, "broken chunked", 1},
-		"interim forever":  {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 20), measure.BadStream, "interim", 0},
+		"interim forever":  {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 5000), measure.BadStream, "over 64 KiB of interim ones", 0},
+		"15 heartbeats":    {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 15) + stream(delta("a")+done), measure.OK, "", 1},
 		"line over 8 MiB": {
 			plain("200 OK", "text/event-stream", "data: "+strings.Repeat("x", 9<<20)), measure.BadStream, "over 8 MiB", 0,
 		},

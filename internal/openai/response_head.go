@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -21,13 +22,15 @@ const (
 	readBytes = 4 << 10
 )
 
+// interimBytes bounds the heads of interim answers together: some servers send one as a heartbeat.
+const interimBytes = 64 << 10
+
 // awaitHead waits for the answer and reads its head. It skips interim answers (1xx).
 func (x *exchange) awaitHead(ctx context.Context) *failure {
 	if err := x.in.Fill(); err != nil {
 		return x.noAnswer(ctx, err)
 	}
-	const maxInterim = 10
-	for range maxInterim {
+	for interim := 0; interim <= interimBytes; interim += len("HTTP/1.1 100\r\n\r\n") {
 		if err := x.readHead(); err != nil {
 			return x.badHead(ctx, err)
 		}
@@ -45,8 +48,11 @@ func (x *exchange) awaitHead(ctx context.Context) *failure {
 			x.in.Body(x.head.ContentLength(), s)
 			return nil
 		}
+		for name, value := range x.head.All() {
+			interim += len(name) + len(value)
+		}
 	}
-	return failed(measure.BadStream, "want an answer, got %d interim ones", maxInterim)
+	return failed(measure.BadStream, "want an answer, got over %d KiB of interim ones", interimBytes>>10)
 }
 
 // noAnswer returns the failure of a request without a byte of an answer. An error of the write explains it better
@@ -78,6 +84,12 @@ func (x *exchange) readHead() error {
 		return x.head.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
 	}
 	err := x.head.Read(x.in.Head())
+	if err == nil {
+		return nil
+	}
+	if head := x.in.OneLength(); head != nil {
+		return x.head.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
+	}
 	var small *fasthttp.ErrSmallBuffer
 	if x.in.Room() == headBytes || !errors.As(err, &small) {
 		return err
@@ -93,7 +105,12 @@ func (x *exchange) badHead(ctx context.Context, err error) *failure {
 	switch {
 	case x.conn.Err() == nil && errors.As(err, &large):
 		return failed(measure.BadStream, "the head of the answer is over 16 KiB")
-	case x.conn.Err() == nil: // all bytes so far were read, and are wrong
+	case isHTTP2(got):
+		return failed(measure.BadStream, "want HTTP/1.1, the server speaks HTTP/2 only")
+	case x.conn.Err() == nil && bytes.HasPrefix(got, []byte("HTTP/")): // all bytes so far were read, and are wrong
+		return failed(measure.BadStream, "want the head of an HTTP answer, got %q: %s", x.client.front(got, shownBytes),
+			x.client.front([]byte(parserSays(err)), shownBytes))
+	case x.conn.Err() == nil:
 		return failed(measure.BadStream, "not an HTTP answer: %q", x.client.front(got, shownBytes))
 	}
 	if f := x.cutShort(ctx, x.conn.Err()); f != nil {
@@ -103,4 +120,19 @@ func (x *exchange) badHead(ctx context.Context, err error) *failure {
 		return failed(measure.BadStream, "not an HTTP answer: %q", x.client.front(got, shownBytes))
 	}
 	return failed(measure.Truncated, "the answer ended within its head: %v", x.conn.Err())
+}
+
+// parserSays returns the reason in an error of fasthttp's parser, which quotes the whole head behind it.
+func parserSays(err error) string {
+	text := strings.TrimPrefix(err.Error(), "error when reading response headers: ")
+	for _, quote := range []string{": buffer size=", ": response \""} {
+		text, _, _ = strings.Cut(text, quote)
+	}
+	return text
+}
+
+// isHTTP2 reports whether an answer begins with the frame SETTINGS or GOAWAY, as a server says that speaks HTTP/2 alone (RFC 9113, 3.4).
+func isHTTP2(b []byte) bool {
+	const settings, goAway = 4, 7
+	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && (b[3] == settings || b[3] == goAway) && bytes.Equal(b[5:9], []byte{0, 0, 0, 0})
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 )
 
 // A Reader reads HTTP/1.1 answers from a connection, one after the other. The caller parses the head from Head. The Reader
@@ -58,6 +60,32 @@ func (r *Reader) LooseHead() []byte {
 			return nil
 		}
 	}
+}
+
+// OneLength takes a head off the buffer that states its Content-Length several times, always the same, and returns it with one, as
+// RFC 9112, 6.3, lets a recipient do. nil: it does not, or has not come to its end.
+func (r *Reader) OneLength() (head []byte) {
+	b, _ := r.in.Peek(r.in.Buffered())
+	n := headEnd(b)
+	var lengths []string
+	for line := range bytes.Lines(b[:n]) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case bytes.EqualFold(name, []byte("Content-Length")):
+			for part := range strings.SplitSeq(string(value), ",") {
+				lengths = append(lengths, strings.TrimSpace(part))
+			}
+		case len(bytes.TrimSpace(line)) == 0 && len(lengths) > 0:
+			head = append(append(append(head, "Content-Length: "...), lengths[0]...), "\r\n\r\n"...)
+		default:
+			head = append(head, line...)
+		}
+	}
+	if len(lengths) < 2 || slices.ContainsFunc(lengths, func(l string) bool { return l != lengths[0] }) {
+		return nil
+	}
+	_, _ = r.in.Discard(n) // cannot fail: the bytes are buffered
+	return head
 }
 
 // headEnd returns the length of a head with its empty line; 0: it is incomplete.
