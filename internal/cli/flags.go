@@ -97,6 +97,7 @@ func (o *Flags) own() Table {
 				"requests are counted by it"},
 			{"retry", "retry", (*string)(&t.Retry), "which requests are sent again: stale (a kept connection had just been " +
 				"closed) or never"},
+			{"host-header", "host_header", &t.Host, "Host of the requests, where it is not that of --url"},
 			{"connections", "connections", (*string)(&t.Connections), "kept: a request takes an idle connection; each: it opens its own"},
 			{"connect-ahead", "connect_ahead", &t.ConnectAhead, "how long before its due instant a request gets a connection; 0: at " +
 				"the instant"},

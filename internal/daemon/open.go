@@ -121,6 +121,9 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 	if err != nil {
 		return fault.At(at, err)
 	}
+	if c.IgnoredProxy() {
+		o.Log.Warn("the environment names a proxy for the target: it is not used, requests go straight to the target", "target", t.Name)
+	}
 	s = &server{
 		config: requestsOf(t), probe: probe, client: c, tokenizer: tokenizer, digest: digest,
 		lost: make(chan struct{}), users: 1,

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/net/idna"
+
 	"replayd/internal/fault"
 )
 
@@ -149,7 +151,18 @@ func parseURL(raw string) (endpoint, error) {
 		}
 		return endpoint{}, err
 	}
-	e := endpoint{secure: u.Scheme == "https", host: u.Host, name: u.Hostname(), query: u.RawQuery}
+	name, err := asciiHost(u.Hostname())
+	if err != nil {
+		return endpoint{}, err
+	}
+	e := endpoint{secure: u.Scheme == "https", query: u.RawQuery}
+	e.name, _, _ = strings.Cut(name, "%") // a zone is this machine's affair (RFC 6874)
+	if e.host = e.name; strings.Contains(e.name, ":") {
+		e.host = "[" + e.name + "]"
+	}
+	if p := u.Port(); p != "" {
+		e.host += ":" + p
+	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return e, fmt.Errorf("want scheme http or https, got %q", u.Scheme)
@@ -170,7 +183,7 @@ func parseURL(raw string) (endpoint, error) {
 			port = "443"
 		}
 	}
-	e.address = net.JoinHostPort(e.name, port)
+	e.address = net.JoinHostPort(name, port)
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if found := otherEndpoint.FindStringSubmatch(path); found != nil {
 		const want = "ends in %s: want an address that ends in /chat/completions, /completions or in front of them"
@@ -186,6 +199,18 @@ func parseURL(raw string) (endpoint, error) {
 		e.root = path + "/v1"
 	}
 	return e, nil
+}
+
+// asciiHost returns a host as it stands on the wire: a name outside ASCII in the form of RFC 5891.
+func asciiHost(name string) (string, error) {
+	if !strings.ContainsFunc(name, func(r rune) bool { return r > '~' }) {
+		return name, nil
+	}
+	ascii, err := idna.Lookup.ToASCII(name)
+	if err != nil {
+		return "", fmt.Errorf("want the name of a host, got %q: %w", name, err)
+	}
+	return ascii, nil
 }
 
 // HostPort returns the host and the port of a checked address, each in one spelling. The host is a name in lower case

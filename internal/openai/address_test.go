@@ -58,6 +58,37 @@ func TestAddress(t *testing.T) {
 	}
 }
 
+// What Host and the certificate's name are: a zone and a user's alphabet are no part of them.
+func TestHost(t *testing.T) {
+	for in, want := range map[string]struct{ dialed, host, name string }{
+		"http://h":                       {"h:80", "h", "h"},
+		"https://H:8443/v1":              {"H:8443", "H:8443", "H"},
+		"http://[::1%25lo]:9906":         {"[::1%lo]:9906", "[::1]:9906", "::1"},
+		"http://[fe80::1%25eth0]":        {"[fe80::1%eth0]:80", "[fe80::1]", "fe80::1"},
+		"http://[2001:db8::1]:80":        {"[2001:db8::1]:80", "[2001:db8::1]:80", "2001:db8::1"},
+		"https://müller.example:1":       {"xn--mller-kva.example:1", "xn--mller-kva.example:1", "xn--mller-kva.example"},
+		"http://推論.例え":                   {"xn--jzu158f.xn--r8jz45g:80", "xn--jzu158f.xn--r8jz45g", "xn--jzu158f.xn--r8jz45g"},
+		"http://xn--mller-kva.example:1": {"xn--mller-kva.example:1", "xn--mller-kva.example:1", "xn--mller-kva.example"},
+	} {
+		e, err := parseURL(in)
+		if err != nil || e.address != want.dialed || e.host != want.host || e.name != want.name {
+			t.Errorf("%s: want %+v, got %s, %s, %s, %v", in, want, e.address, e.host, e.name, err)
+		}
+	}
+	if _, err := parseURL("http://a\u2024b"); err == nil || !strings.Contains(err.Error(), "want the name of a host") {
+		t.Errorf("want a name that is none refused, got %v", err)
+	}
+	c := newClient(t, Target{Options: Options{URL: "http://[::1%25lo]:1", Host: "engine.example"}})
+	if m := message(t, c); !strings.Contains(string(m), "\r\nHost: engine.example\r\n") {
+		t.Errorf("want the host that was asked for, got %q", m)
+	}
+	for _, bad := range []string{"a b", "a/b", "h:", "http://h", "[::1", "a\r\nb"} {
+		if _, err := New(Target{Options: Options{URL: "h", Host: bad}, Name: "t"}); err == nil || !strings.Contains(err.Error(), "host_header") {
+			t.Errorf("%q: want it refused, got %v", bad, err)
+		}
+	}
+}
+
 // A path stands in place of the API's, behind the path of the address. A /v1 that both have is there once.
 func TestPath(t *testing.T) {
 	for in, want := range map[[2]string][2]string{

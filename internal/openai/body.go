@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -160,7 +161,7 @@ func (c *Client) appendHeader(dst []byte, method, target, accept, id string, len
 	var h fasthttp.RequestHeader
 	h.SetMethod(method)
 	h.SetRequestURI(target)
-	h.SetHost(c.base.host)
+	h.SetHost(cmp.Or(c.target.Host, c.base.host))
 	h.SetUserAgent(c.target.UserAgent)
 	if length >= 0 {
 		h.SetContentType("application/json")

@@ -51,6 +51,9 @@ func (c *Client) connect(ctx context.Context, to *pod, total time.Time) (*wire.C
 	case errors.As(err, &slow) && slow.Timeout(): // the kernel or the resolver gave up first
 		return nil, failed(measure.TimeoutConnect, "%v", err)
 	}
+	if c.IgnoredProxy() {
+		err = fmt.Errorf("%w (the proxy that the environment names is not used)", err)
+	}
 	return nil, failed(measure.ConnectFailed, "%v", err)
 }
 

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -89,7 +90,7 @@ func (c *Client) cookies(kept []byte) string {
 	}
 	all := parseCookies(kept)
 	path, _, _ := strings.Cut(c.base.generates(c.target.API), "?")
-	at := &url.URL{Scheme: "http", Host: c.base.host, Path: path}
+	at := &url.URL{Scheme: "http", Host: cmp.Or(c.target.Host, c.base.host), Path: path}
 	if c.base.secure {
 		at.Scheme = "https"
 	}

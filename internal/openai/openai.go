@@ -108,6 +108,7 @@ type Options struct {
 	Idle      time.Duration           `koanf:"idle"`  // a connection idle for longer is not used again; 0: DefaultIdle
 	Retry     RetryMode               `koanf:"retry"` // "": RetryStale
 
+	Host         string         `koanf:"host_header"`   // "": that of URL
 	Connections  ConnectionMode `koanf:"connections"`   // "": ConnectionsKept
 	ConnectAhead time.Duration  `koanf:"connect_ahead"` // before the due instant a connection is opened; 0: at the instant
 }
@@ -161,7 +162,7 @@ type Client struct {
 func New(t Target) (*Client, error) {
 	c := &Client{target: t, clock: wire.NewClock(), dial: t.Dial, resolve: t.Resolve}
 	if c.dial == nil {
-		c.dial = new(net.Dialer).DialContext
+		c.dial = new(dialer).dial
 	}
 	if c.resolve == nil {
 		c.resolve = func(ctx context.Context, name string) ([]netip.Addr, error) {
@@ -216,6 +217,7 @@ func (o *Options) Check() (f fault.List) {
 	f = append(f, pods...)
 	f.OneOf("output", string(o.Output), string(OutputExact), string(OutputMax), string(OutputFree))
 	f.OneOf("retry", string(cmp.Or(o.Retry, RetryStale)), string(RetryStale), string(RetryNever))
+	f.If(!isHost.MatchString(o.Host), "host_header", "want a host name or address, with a port or without, got %q", o.Host)
 	f.OneOf("connections", string(cmp.Or(o.Connections, ConnectionsKept)), string(ConnectionsKept), string(ConnectionsEach))
 	f.NotNegative("connect_ahead", o.ConnectAhead)
 	f.NotNegative("timeouts.connect", o.Timeouts.Connect)
