@@ -27,8 +27,10 @@ func TestConnections(t *testing.T) {
 	span := 20 * s.Slice
 	table := &lab.Table{
 		Title: fmt.Sprintf("Connections over %v, mean and most at once, beside the requests in flight; answers of 460 ms. Times of requests: medians, ms.", span),
-		Head: []string{"rows", "", "`connections`", "requests", "in flight", "most", "open", "most", "opened", "never used", "lateness", "TTFT",
-			"TTFT from due", "its p99"},
+		Head: []string{
+			"rows", "", "`connections`", "requests", "in flight", "most", "open", "most", "opened", "never used", "lateness", "TTFT",
+			"TTFT from due", "its p99",
+		},
 	}
 	var plays []*play
 	for _, name := range []string{"poisson, 4/s", "20 at once every 5 s"} {
@@ -137,7 +139,7 @@ func (p *play) answer(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	w.Header().Set("Content-Type", "text/event-stream")
 	for i := range 2 {
-		time.Sleep(230 * time.Millisecond)
+		<-time.After(230 * time.Millisecond)
 		_, _ = fmt.Fprintf(w, "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \" x%d\"}}]}\n\n", i)
 		w.(http.Flusher).Flush()
 	}

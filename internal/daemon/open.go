@@ -132,7 +132,7 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 		Client: c, Template: probe, Patient: o.Patient, Named: func(model string) { s.shown.Serves(model) }, Log: o.Log,
 	})
 	s.shown = o.Meter.Target(t.Name, string(t.API), func() metrics.TargetState {
-		_, unread := c.TLSFiles()
+		unread, _ := c.TLSFiles()
 		return metrics.TargetState{
 			Reached: s.watch.Health().Reached, Pods: c.NumPods(), LookupErrors: c.LookupErrors(), TLSErrors: unread,
 		}

@@ -93,12 +93,12 @@ type tlsFiles struct {
 	failed atomic.Int64               // tries
 }
 
-// TLSFiles returns why the files of TLS could not be used at the latest try, and how many tries have failed.
-func (c *Client) TLSFiles() (fault error, failed int64) {
+// TLSFiles returns how many tries to use the files of TLS have failed, and why the latest one did.
+func (c *Client) TLSFiles() (failed int64, fault error) {
 	if err := c.tls.fault.Load(); err != nil {
 		fault = *err
 	}
-	return fault, c.tls.failed.Load()
+	return c.tls.failed.Load(), fault
 }
 
 // tlsConfig reads the certificates from their files. Where these cannot be used, as in the middle of a rotation, it returns the last ones

@@ -93,7 +93,7 @@ func TestTLSFilesThatChange(t *testing.T) {
 		if req.Outcome != measure.OK {
 			t.Fatalf("with %s of %d bytes: %s: %s", step.file, len(step.text), req.Outcome, req.Error)
 		}
-		fault, failed := c.TLSFiles()
+		failed, fault := c.TLSFiles()
 		if serial := <-seen; serial != step.serial || failed != step.failed || (fault != nil) != (step.fault != "") ||
 			fault != nil && !strings.Contains(fault.Error(), step.fault) {
 			t.Errorf("with %s of %d bytes: certificate %d, %d failed, %v; want %+v", step.file, len(step.text), serial, failed, fault, step)

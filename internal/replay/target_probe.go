@@ -156,7 +156,7 @@ func (t *Target) ended(req *measure.Request) {
 		t.Log.Warn("a cookie of the target's answers is not sent back: it is Secure, and the target's address is http",
 			"target", t.Client.Name())
 	}
-	switch fault, _ := t.Client.TLSFiles(); {
+	switch _, fault := t.Client.TLSFiles(); {
 	case fault != nil && !t.badTLS.Swap(true):
 		t.Log.Warn("the target's certificates cannot be used: new connections have those that were read before", "target",
 			t.Client.Name(), "err", fault)
