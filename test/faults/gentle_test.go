@@ -58,6 +58,15 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history:
 			carried[row-1] = x.before
 		}
 	}
+	lost := map[int]bool{} // first turns whose next one met the end of a kept connection, and is lost by the rule
+	for _, r := range records {
+		if _, _, row := outside.Place(t, r.ID); row%2 == 1 && r.Outcome == "no_answer" {
+			lost[row-1] = true
+		}
+	}
+	if len(lost) > 2 {
+		t.Errorf("%d next turns are lost", len(lost))
+	}
 	for _, r := range records {
 		_, _, row := outside.Place(t, r.ID)
 		if row%2 == 1 {
@@ -67,7 +76,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {history:
 		if r.Outcome != "ok" || r.Tokens != output || r.Chunks != output || r.Finish != "length" {
 			t.Errorf("%s: want ok with %d tokens in as many chunks, got %s (%s), %d and %d, %q", name, output, r.Outcome, r.Error, r.Tokens, r.Chunks, r.Finish)
 		}
-		if strings.Count(answers[row], " ") != output || carried[row] != answers[row] {
+		if strings.Count(answers[row], " ") != output || carried[row] != answers[row] && !lost[row] {
 			t.Errorf("%s: want %d words, and the next turn to carry them, got %q, carried %q", name, output, answers[row], carried[row])
 		}
 	}
