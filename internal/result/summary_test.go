@@ -273,7 +273,7 @@ func TestTableFits(t *testing.T) {
 		}
 		heads[width] = strings.Join(strings.Fields(strings.SplitN(text, "\n", 2)[0]), " ")
 	}
-	for width, want := range map[int]string{60: "ms count mean min p50 p90 p99 max", 120: "ms count mean std min p25 p50 p75 p90 p99 max"} {
+	for width, want := range map[int]string{60: "ms count mean p50 p90 p99 max", 120: "ms count mean std min p25 p50 p75 p90 p99 max"} {
 		if heads[width] != want {
 			t.Errorf("%d columns: want %s, got %s", width, want, heads[width])
 		}
