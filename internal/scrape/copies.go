@@ -11,7 +11,7 @@ import (
 // A stamp tells a copy of a page from a new one.
 type stamp struct {
 	age  time.Duration // that the cache in between states; 0: none does
-	date string        // when the page was made, by the server's clock; "": not stated
+	date uint64        // hash of the server's time at which it was made; 0: not stated
 	sum  uint64        // of its bytes
 }
 
@@ -22,7 +22,11 @@ func stampOf(h http.Header, body []byte) stamp {
 	if err != nil {
 		age = 0
 	}
-	return stamp{time.Duration(age) * time.Second, h.Get("Date"), maphash.Bytes(stampSeed, body)}
+	date := uint64(0)
+	if text := h.Get("Date"); text != "" {
+		date = maphash.String(stampSeed, text)
+	}
+	return stamp{time.Duration(age) * time.Second, date, maphash.Bytes(stampSeed, body)}
 }
 
 // When pages are held to be copies of an earlier one.
@@ -62,8 +66,8 @@ func (c *copies) judge(now stamp, at time.Time, interval time.Duration, ended in
 	switch {
 	case now.age > interval:
 		return fmt.Errorf("want the engine's page, got a cache's copy that is %v old", now.age)
-	case c.same > 1 && now.date != "" && now.date == before.date && gap >= tick:
-		return fmt.Errorf("want a new page, got the one of %s again, %v later", clip(now.date, 40), gap.Round(time.Second))
+	case c.same > 1 && now.date != 0 && now.date == before.date && gap >= tick:
+		return fmt.Errorf("want a new page, got the one before again, with its Date, %v later", gap.Round(time.Second))
 	case c.same >= samePages && !c.since.IsZero() && at.Sub(c.since) >= sameFor:
 		return fmt.Errorf("want a page that counts the %d requests that have ended, got the same bytes for the %dth time", ended-c.ended, c.same)
 	}
