@@ -35,9 +35,10 @@ var readers = []string{
 // way to the door, which are not kept.
 var ours = map[string]string{
 	// The configuration, traces and this machine.
-	"openai.Body": "RequestID", "openai.Echo": "answer", "openai.Target": "Name UserAgent", "openai.Options": "URL Path Server Model ExtraBody Replica",
+	"openai.Body": "RequestID", "openai.Echo": "answer", "openai.Target": "Name UserAgent", "openai.Options": "URL Path Host Server Model ExtraBody Replica",
 	"openai.RequestFields": "CacheSalt User Headers Session SessionField", "openai.endpoint": "host name address root query path", "openai.field": "key",
 	"openai.pod":    "address", // as configured, or an address from DNS, which is parsed before
+	"openai.dialer": "good", "openai.goodAddress": "address",
 	"openai.header": "name value", "openai.Client": "own", "openai.hidden": "own requests",
 	"scrape.address": "target replica", "scrape.Collector": "replicas", "scrape.endpoint": "replica found",
 	"scrape.FetchOptions": "Address UserAgent", "scrape.Fetcher": "own", "scrape.Values": "Target",
