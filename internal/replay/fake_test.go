@@ -122,17 +122,20 @@ func (f *fake) serve(c net.Conn) {
 			f.bodies[id], f.heads[id] = body, req.Header
 		}
 		f.mu.Unlock()
-		ok := f.answer(c, req, id, body)
-		f.mu.Lock()
-		f.flying--
-		f.mu.Unlock()
+		ends := sync.OnceFunc(func() { // before its last bytes: the client's next request may come on another connection
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.flying--
+		})
+		ok := f.answer(c, req, id, body, ends)
+		ends()
 		if !ok {
 			return
 		}
 	}
 }
 
-func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bool {
+func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte, ends func()) bool {
 	if f.mute != nil {
 		<-f.mute
 	}
@@ -146,6 +149,7 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 	if id != "" && id != "replayd/probe" && !bytes.Contains(asked, []byte(`"stream":true`)) {
 		pass(f.ttft)
 		body := fmt.Sprintf(`{"choices":[{"text":%q,"finish_reason":"stop"}],"usage":{"prompt_tokens":4,"completion_tokens":3}}`, said)
+		ends()
 		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		return err == nil
 	}
@@ -159,11 +163,13 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 		if req.Method != http.MethodGet {
 			body = fmt.Sprintf(`{"choices":[{"text":" x"}],"usage":{"prompt_tokens":%d}}`, f.prompt.Load())
 		}
+		ends()
 		_, err := fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		return err == nil
 	}
 	if f.status != nil {
 		if s := f.status(id); s != 0 {
+			ends()
 			_, err := fmt.Fprintf(c, "HTTP/1.1 %d x\r\nContent-Length: 0\r\n\r\n", s)
 			return err == nil
 		}
@@ -194,6 +200,7 @@ func (f *fake) answer(c net.Conn, req *http.Request, id string, asked []byte) bo
 			return false
 		}
 	}
+	ends()
 	if !event(`{"choices":[{"index":0,"text":"","finish_reason":"length"}]}`) ||
 		!f.uncounted && !event(fmt.Sprintf(`{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":%d}}`, n)) || !event("[DONE]") {
 		return false

@@ -22,6 +22,11 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 	}
 	const idle = time.Hour
 	now := time.Now()
+	var refused Pool
+	refused.Spurned(now)
+	if n := refused.Missing(2, now, idle); n != 0 {
+		t.Errorf("a server that refuses connections gets %d ahead", n)
+	}
 	for name, c := range map[string]struct {
 		add     func(*Pool, *Conn)
 		notice  func(*Pool)

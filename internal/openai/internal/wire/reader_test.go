@@ -72,3 +72,39 @@ func TestMakeRoom(t *testing.T) {
 		t.Errorf("want the beginning and room for 128, got %q and %d", got, r.Room())
 	}
 }
+
+// A head that states one length several times is read with one.
+func TestOneLength(t *testing.T) {
+	for in, want := range map[string]string{
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nA: b\r\ncontent-length:5\r\n\r\nhello": "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 5\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5 , 5\r\n\r\nhello":                         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello":        "",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello":                             "",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n":                 "",
+	} {
+		r := say(t, 0, in)
+		r.MakeRoom(4096)
+		_, _ = r.in.Peek(len(in))
+		if got := string(r.OneLength()); got != want {
+			t.Errorf("%q: want %q, got %q", in, want, got)
+		}
+	}
+}
+
+// A head whose lines end in LF alone is given back with CRLF. One with CRLF, no head of HTTP and one without an end are left to the parser.
+func TestLooseHead(t *testing.T) {
+	for in, want := range map[string]string{
+		"HTTP/1.1 200 OK\nA: b\n\nhello":       "HTTP/1.1 200 OK\r\nA: b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA: b\n\r\nhello":   "HTTP/1.1 200 OK\r\nA: b\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nA: b\r\n\r\nhello": "",
+		"SSH-2.0\n\n":                          "",
+		"HTTP/1.1 200 OK\nA: b\n":              "",
+	} {
+		r := say(t, 0, in)
+		r.MakeRoom(4096)
+		_, _ = r.in.Peek(1)
+		if got := string(r.LooseHead()); got != want {
+			t.Errorf("%q: want %q, got %q", in, want, got)
+		}
+	}
+}
