@@ -38,7 +38,9 @@ Exit codes:
   1    failed: no request ended ok, the server was not ready in time, or there
        was no connection 30 s after the first due time (see --keep-trying)
   2    wrong usage or input file
-  3    --slo or --min-goodput was missed; the last line says by how much
+  3    --slo or --min-goodput was missed; the last line says by how much, or
+       "not measured": something between buffers the answers, so that a bound
+       on TPOT cannot be judged for over 5 % of the ok requests
   130  cut short by SIGINT; 143 by SIGTERM`,
 		Example: `  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000
   replayd run trace.jsonl --url http://vllm:8000 --to 10m --slo ttft:2s`,

@@ -106,6 +106,9 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 			said += ": try " + flag
 		}
 		a.verdict = errors.New(said)
+	case a.least > 0 && 20*ledger.Unjudged > ledger.Outcomes[measure.OK]:
+		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: one read held so much of %d of %d ok answers that their TPOT may be on either side of its bound. %s",
+			ledger.Unjudged, ledger.Outcomes[measure.OK], result.CoalescedCauses)}
 	case share < a.least:
 		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
 	}

@@ -31,6 +31,7 @@ func Sim(o *sim.Options, listen, log *string) Table {
 			{"reasoning-tokens", "ReasoningTokens", &o.ReasoningTokens, "tokens of reasoning before the text of each chat " +
 				"answer"},
 			{"chunk-tokens", "ChunkTokens", &o.ChunkTokens, "tokens in each chunk after the first"},
+			{"buffer", "Buffer", &o.Buffer, "send answers 4 KiB at a time, as a proxy does that buffers"},
 		}},
 		{"Noise, by --seed and request id", "", []Row{
 			{"jitter", "Jitter", &o.Jitter, "standard deviation of ln(time) of prefill and decode, such as 0.1"},

@@ -129,7 +129,8 @@ func halfOf(r *measure.Request, slo measure.SLO) canary.Half {
 	t := &r.Timeline
 	h := canary.Half{Ready: t.Ready, Written: r.Sent(), Request: canary.Request{Sent: t.Write, End: t.End, Pod: r.Pod}}
 	values := r.Values()
-	if h.Bad = !slo.Good(r.Outcome, &values); h.Bad {
+	good, judged := slo.Good(r.Outcome, &values)
+	if h.Bad = judged && !good; h.Bad {
 		h.Why = string(r.Outcome)
 		if r.Outcome == measure.OK {
 			h.Why = "missed the SLO"
@@ -140,7 +141,9 @@ func halfOf(r *measure.Request, slo measure.SLO) canary.Half {
 	}
 	if r.Outcome == measure.OK {
 		h.TTFT, _ = r.TTFT()
-		h.TPOT, _ = r.TPOT()
+		if _, unclear := r.MostTPOT(); !unclear {
+			h.TPOT, _ = r.TPOT()
+		}
 		h.E2E, _ = r.E2E()
 		h.Answer = canary.Answer{
 			Tokens: r.Usage.Output, Chunks: r.Usage.Source == measure.UsageCounted,

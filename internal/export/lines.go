@@ -59,7 +59,7 @@ func plannedLines(r result.Run) []string {
 	l := *r.Ledger
 	ofExpected, ofEligible := result.AttainmentTexts(l)
 	return []string{
-		fmt.Sprintf("Attainment: %s (%s%s)", share(int(l.Good), int(l.Expected)), ofExpected, result.MissingText(l)),
+		fmt.Sprintf("Attainment: %s (%s%s)", share(int(l.Good), int(l.Judged())), ofExpected, result.MissingText(l)),
 		fmt.Sprintf("Service Attainment: %s (%s)", share(int(l.Good), int(l.Eligible)), ofEligible),
 	}
 }

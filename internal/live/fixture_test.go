@@ -66,7 +66,8 @@ func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {
 		if o != measure.Cancelled && o != measure.Aborted {
 			s.Ledger.Eligible++
 		}
-		if v := r.Values(); f.options.SLO.Good(o, &v) {
+		v := r.Values()
+		if good, _ := f.options.SLO.Good(o, &v); good {
 			s.Ledger.Good++
 		}
 	})

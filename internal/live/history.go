@@ -175,7 +175,7 @@ type countsAt struct {
 // present numbers are left at 0.
 func (m countsAt) since(from countsAt) countsAt {
 	return countsAt{m.at, m.at.Sub(from.at), measure.Ledger{
-		Expected: m.Expected - from.Expected, Good: m.Good - from.Good, Eligible: m.Eligible - from.Eligible,
+		Expected: m.Expected - from.Expected, Good: m.Good - from.Good, Eligible: m.Eligible - from.Eligible, Unjudged: m.Unjudged - from.Unjudged,
 		PromptTokens: m.PromptTokens - from.PromptTokens, OutputTokens: m.OutputTokens - from.OutputTokens,
 		Outcomes: less(m.Outcomes, from.Outcomes), Dropped: less(m.Dropped, from.Dropped), Filtered: m.Filtered - from.Filtered,
 	}}

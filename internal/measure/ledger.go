@@ -11,12 +11,13 @@ import (
 type Ledger struct {
 	Expected int64                `json:"expected"` // fell due, whether sent or not
 	InFlight int64                `json:"in_flight"`
-	Waiting  int64                `json:"waiting"`  // fell due and wait for a lane or for the previous turn
-	Outcomes map[Outcome]int64    `json:"outcomes"` // finished requests
-	Dropped  map[DropReason]int64 `json:"dropped"`  // never sent; without Filtered
-	Filtered int64                `json:"filtered"` // over the length limits, or with several choices; not in Expected
-	Good     int64                `json:"good"`     // ended ok and met every bound of the SLO
-	Eligible int64                `json:"eligible"` // the service is responsible for their outcome; see Eligible
+	Waiting  int64                `json:"waiting"`             // fell due and wait for a lane or for the previous turn
+	Outcomes map[Outcome]int64    `json:"outcomes"`            // finished requests
+	Dropped  map[DropReason]int64 `json:"dropped"`             // never sent; without Filtered
+	Filtered int64                `json:"filtered"`            // over the length limits, or with several choices; not in Expected
+	Good     int64                `json:"good"`                // ended ok and met every bound of the SLO
+	Eligible int64                `json:"eligible"`            // the service is responsible for their outcome; see Eligible
+	Unjudged int64                `json:"not_judged,omitzero"` // ok, and not known whether good: neither that nor eligible
 	Sessions Sessions             `json:"sessions,omitzero"`
 
 	Retries      int64            `json:"-"`
@@ -25,9 +26,12 @@ type Ledger struct {
 	Broken       map[string]int64 `json:"-"` // ok requests by the bound that they missed, one count for each bound
 }
 
-// Attainment returns good ÷ expected: the fraction of the planned load that was served well. ok is false if nothing was
-// expected.
-func (l Ledger) Attainment() (share float64, ok bool) { return shareOf(l.Good, l.Expected) }
+// Judged returns how many of the expected requests are not Unjudged.
+func (l Ledger) Judged() int64 { return l.Expected - l.Unjudged }
+
+// Attainment returns good ÷ expected: the fraction of the planned load that was served well, of what can be judged. ok is false if
+// nothing was expected.
+func (l Ledger) Attainment() (share float64, ok bool) { return shareOf(l.Good, l.Judged()) }
 
 // ServiceAttainment returns good ÷ eligible: the fraction of the requests for which the service is responsible that it
 // served well. ok is false if nothing was eligible.
@@ -58,7 +62,7 @@ func sumOf[K comparable](counts map[K]int64) (n int64) {
 
 // Balance returns an error if a ledger from outside has a negative count or if its counts do not add up.
 func (l Ledger) Balance() error {
-	for _, n := range slices.Concat([]int64{l.Expected, l.InFlight, l.Waiting, l.Filtered, l.Good, l.Eligible},
+	for _, n := range slices.Concat([]int64{l.Expected, l.InFlight, l.Waiting, l.Filtered, l.Good, l.Eligible, l.Unjudged},
 		slices.Collect(maps.Values(l.Outcomes)), slices.Collect(maps.Values(l.Dropped))) {
 		if n < 0 {
 			return fmt.Errorf("ledger: want counts of at least 0, got %d", n)
@@ -67,7 +71,7 @@ func (l Ledger) Balance() error {
 	if ended := l.Finished() + l.Unsent() + l.InFlight + l.Waiting; ended != l.Expected {
 		return fmt.Errorf("ledger: want expected = finished + dropped + in flight + waiting, got %d and %d", l.Expected, ended)
 	}
-	if l.Good > l.Outcomes[OK] || l.Good > l.Eligible || l.Eligible > l.Expected {
+	if l.Good+l.Unjudged > l.Outcomes[OK] || l.Good > l.Eligible || l.Eligible > l.Expected {
 		return fmt.Errorf("ledger: want good ≤ ok, good ≤ eligible ≤ expected, got %d, %d, %d and %d", l.Good, l.Outcomes[OK], l.Eligible, l.Expected)
 	}
 	return l.Sessions.balance()
@@ -78,7 +82,7 @@ func (l Ledger) Add(other Ledger) Ledger {
 	return Ledger{
 		Expected: l.Expected + other.Expected, InFlight: l.InFlight + other.InFlight, Waiting: l.Waiting + other.Waiting,
 		Outcomes: addUp(l.Outcomes, other.Outcomes), Dropped: addUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
-		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Sessions: l.Sessions.Add(other.Sessions),
+		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Unjudged: l.Unjudged + other.Unjudged, Sessions: l.Sessions.Add(other.Sessions),
 		Retries: l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
 		Broken: addUp(l.Broken, other.Broken),
 	}

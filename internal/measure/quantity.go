@@ -102,7 +102,10 @@ func QuantityOf(name string) (Quantity, bool) {
 
 // Values holds the values of a finished request, indexed by Quantity; NaN if a value is undefined. Times are in
 // milliseconds, as in the records files, so that a live request and its record are judged by the same number.
-type Values [NumQuantities]float64
+type Values [NumQuantities + 1]float64
+
+// MostTPOT is the index of Request.MostTPOT in Values: TPOT may be anything up to it. NaN: TPOT is exact.
+const MostTPOT = NumQuantities
 
 // NoValues returns Values of a request about which nothing is known.
 func NoValues() (v Values) {
@@ -135,14 +138,17 @@ func (r *Request) Values() Values {
 	if c := r.Timeline.Chunks; len(c) > 1 {
 		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Decoded(), len(c)))
 	}
+	if _, unclear := r.MostTPOT(); unclear {
+		v[MostTPOT] = PerToken(r.Timeline.Chunks[len(r.Timeline.Chunks)-1], r.Usage.Decoded(), 2)
+	}
 	v.SetLengths(r.Input(), r.Usage.Output, r.Usage.Reasoning)
 	return v
 }
 
 // PerToken returns a TPOT in ms, not rounded to nanoseconds: (last content − first content) / tokens decoded after the first
-// content chunk. It is NaN without such tokens, and if all tokens came in one chunk.
+// content chunk. It is NaN without such tokens, and if all tokens came in one chunk or in one read.
 func PerToken(decode time.Duration, decoded, chunks int) float64 {
-	if decoded < 1 || chunks < 2 {
+	if decoded < 1 || chunks < 2 || decode == 0 {
 		return math.NaN()
 	}
 	return float64(decode) / float64(decoded) / 1e6

@@ -21,12 +21,16 @@ type Bound struct {
 }
 
 // Kept reports whether a request meets a bound. A request for which the quantity is undefined, such as the TPOT of one
-// token, meets it.
-func (b Bound) Kept(v *Values) bool {
+// token, meets it. It is not clear where one read held so many tokens that only the ends are known between which TPOT lies, and
+// the bound lies between them, too.
+func (b Bound) Kept(v *Values) (kept, known bool) {
 	if b.Quantity.LargerIsBetter() {
-		return !(v[b.Quantity] < b.Limit)
+		kept = !(v[b.Quantity] < b.Limit)
+	} else {
+		kept = !(v[b.Quantity] > b.Limit)
 	}
-	return !(v[b.Quantity] > b.Limit)
+	most := v[MostTPOT]
+	return kept, !kept || math.IsNaN(most) || !(b.Quantity == TPOT && most > b.Limit || b.Quantity == PerUser && 1e3/most < b.Limit)
 }
 
 // Worse returns the worse of two values of the bounded quantity. One of them may be undefined.
@@ -42,9 +46,21 @@ func (b Bound) Worse(v, other float64) float64 {
 	return max(v, other)
 }
 
-// Good reports whether a finished request is good: it ended ok and meets every bound.
-func (s SLO) Good(o Outcome, v *Values) bool {
-	return o == OK && !slices.ContainsFunc(s, func(b Bound) bool { return !b.Kept(v) })
+// Good reports whether a finished request is good: it ended ok and meets every bound. It cannot be judged where that hangs on
+// a bound that is not clear.
+func (s SLO) Good(o Outcome, v *Values) (good, judged bool) {
+	if o != OK {
+		return false, true
+	}
+	judged = true
+	for _, b := range s {
+		kept, known := b.Kept(v)
+		if !kept {
+			return false, true
+		}
+		judged = judged && known
+	}
+	return judged, judged
 }
 
 // sloError is the index of requests that did not end ok, after the quantities, in an array of violations.
@@ -69,7 +85,8 @@ func (s SLO) Violations(o Outcome, v *Values) (broken [SLOKinds]bool) {
 		return broken
 	}
 	for _, b := range s {
-		broken[b.Quantity] = !b.Kept(v)
+		kept, _ := b.Kept(v)
+		broken[b.Quantity] = !kept
 	}
 	return broken
 }

@@ -90,7 +90,7 @@ func TestViolations(t *testing.T) {
 		if got := strings.Join(broken, " "); got != want {
 			t.Errorf("%s: broke %q, want %q", name, got, want)
 		}
-		if got := slo.Good(r.Outcome, &v); got != (want == "") {
+		if got, _ := slo.Good(r.Outcome, &v); got != (want == "") {
 			t.Errorf("%s: good: %v", name, got)
 		}
 	}

@@ -62,20 +62,41 @@ func (r *Request) fromDue(sinceWrite time.Duration, defined bool) (time.Duration
 
 // TPOT returns the time per output token: (last content − first content) / (output tokens − those of the first content chunk),
 // truncated to nanoseconds. The first chunk has 1 token unless Usage.Opening says otherwise. ok is false if no token came after
-// it, as in an answer that is not streamed: 0 would mean an infinite rate.
+// the read that had it, as in an answer that is not streamed: 0 would mean an infinite rate.
 func (r *Request) TPOT() (time.Duration, bool) {
 	n := len(r.Timeline.Chunks)
-	if n < 2 || r.Usage.Decoded() < 1 {
+	if n < 2 || r.Usage.Decoded() < 1 || r.Timeline.Chunks[n-1] == r.Timeline.Chunks[0] {
 		return 0, false
 	}
 	return (r.Timeline.Chunks[n-1] - r.Timeline.Chunks[0]) / time.Duration(r.Usage.Decoded()), true
 }
 
-// ITL yields the time between each content chunk and the previous one. A chunk can hold several tokens.
+// MostTPOT returns the most that the time per output token may be, (last content − write) / the same tokens, if the read with the first
+// content held more than that chunk, and over 5 % of the tokens: then nothing tells how long those took, and TPOT is the least. ok is false
+// if TPOT is exact, or if there is no token after the first. The first chunk is taken to have one token, as engines send the token of the
+// prefill alone also where they send later ones in groups, and the others the mean.
+func (r *Request) MostTPOT() (most time.Duration, ok bool) {
+	chunks := r.Timeline.Chunks
+	if len(chunks) == 0 || r.Timeline.Whole || r.Usage.Decoded() < 1 {
+		return 0, false
+	}
+	read := 1 // content chunks that came with the first one
+	for read < len(chunks) && chunks[read] == chunks[0] {
+		read++
+	}
+	tokens := 1 + (read-1)*max(1, r.Usage.Output/len(chunks))
+	if read < len(chunks) && (read == 1 || 20*tokens <= r.Usage.Output) {
+		return 0, false
+	}
+	return chunks[len(chunks)-1] / time.Duration(r.Usage.Decoded()), true
+}
+
+// ITL yields the time between each content chunk and the previous one, if they came in different reads: what one read holds has no time
+// of its own. A chunk can hold several tokens.
 func (r *Request) ITL() iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		for i := 1; i < len(r.Timeline.Chunks); i++ {
-			if !yield(r.Timeline.Chunks[i] - r.Timeline.Chunks[i-1]) {
+			if r.Timeline.Chunks[i] != r.Timeline.Chunks[i-1] && !yield(r.Timeline.Chunks[i]-r.Timeline.Chunks[i-1]) {
 				return
 			}
 		}

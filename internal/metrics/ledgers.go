@@ -25,7 +25,7 @@ func (c *counts) ledger() measure.Ledger {
 	l := measure.Ledger{
 		Expected: c.expected, InFlight: c.open[inFlight], Waiting: c.open[waiting],
 		Outcomes: byName(allOutcomes, c.finished[:]), Dropped: byName(allDropReasons, c.dropped[:]),
-		Good: c.good, Eligible: c.eligible, Sessions: c.sessions.ledger(c.open[inProgress]),
+		Good: c.good, Eligible: c.eligible, Unjudged: c.unjudged, Sessions: c.sessions.ledger(c.open[inProgress]),
 		Retries: c.retries, PromptTokens: c.tokens[0], OutputTokens: c.tokens[1], Broken: map[string]int64{},
 	}
 	for i, n := range c.violations[:measure.SLOError] {

@@ -36,11 +36,11 @@ type counts struct {
 	dropped  [measure.NumDropReasons]int64
 	past     *measure.Ledger // of models that have lost their place, in the series of goneModel
 
-	retries, merged, withoutUsage, good, eligible int64
-	tokens                                        [len(tokenKinds)]int64
-	mismatch                                      [len(mismatchKinds)]int64
-	violations                                    [measure.SLOKinds]int64
-	source                                        [len(stampSources)]int64
+	retries, merged, withoutUsage, good, eligible, unjudged int64
+	tokens                                                  [len(tokenKinds)]int64
+	mismatch                                                [len(mismatchKinds)]int64
+	violations                                              [measure.SLOKinds]int64
+	source                                                  [len(stampSources)]int64
 
 	replicas replicas
 	sessions sessionCounts
@@ -157,6 +157,7 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	counter(descUnread, float64(n.unread))
 	counter(descGoodput, float64(n.good))
 	counter(descEligible, float64(n.eligible))
+	counter(descUnjudged, float64(n.unjudged))
 	for i, v := range n.violations {
 		if v > 0 || i == measure.SLOError || measure.Quantity(i) <= measure.E2E || n.options.SLO.Limit(measure.Quantity(i)) > 0 {
 			counter(descViolation, float64(v), measure.SLOName(i))

@@ -124,11 +124,18 @@ func (w *Workload) Finished(r *measure.Request) {
 	outcome := indexOf(allOutcomes, r.Outcome)
 	v := r.Values()
 	broken := w.options.SLO.Violations(r.Outcome, &v)
+	good, judged := w.options.SLO.Good(r.Outcome, &v)
 	now, counted := time.Now(), true
 	s := w.move(1, inFlight, closed, func(c *counts) {
 		c.finished[outcome]++
-		if r.Outcome.Eligible() {
+		switch {
+		case !judged:
+			c.unjudged++
+		case r.Outcome.Eligible():
 			c.eligible++
+		}
+		if good {
+			c.good++
 		}
 		counted = c.replicas.add(string(r.Replica), now)
 		c.add(r, broken, w.options.FreeOutput)
@@ -166,9 +173,6 @@ func (c *counts) add(r *measure.Request, broken [measure.SLOKinds]bool, freeOutp
 	}
 	if r.Outcome != measure.OK {
 		return
-	}
-	if broken == [measure.SLOKinds]bool{} {
-		c.good++
 	}
 	u := r.Usage
 	for i := range c.rules {

@@ -60,6 +60,7 @@ func appendRecord(b []byte, r *measure.Request) []byte {
 	latency("ttft_from_due_ns", (*measure.Request).TTFTFromDue)
 	latency("second_token_ns", (*measure.Request).SecondToken)
 	latency("tpot_ns", (*measure.Request).TPOT)
+	latency("tpot_most_ns", (*measure.Request).MostTPOT)
 	latency("e2e_ns", (*measure.Request).E2E)
 	latency("e2e_from_due_ns", (*measure.Request).E2EFromDue)
 

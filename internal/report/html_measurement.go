@@ -7,6 +7,7 @@ import (
 	"replayd/internal/chart"
 	"replayd/internal/measure"
 	"replayd/internal/number"
+	"replayd/internal/result"
 	"replayd/internal/stats"
 )
 
@@ -76,11 +77,12 @@ func (l runData) blurred() string {
 	case merged == 0 || merged*100 < all:
 		return ""
 	case all == 0: // no kernel timestamps, or a file of records
-		return fmt.Sprintf("%s held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not the server’s.", number.Count(merged, "read"))
+		return fmt.Sprintf("%s held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not in ITL. The causes: %s.",
+			number.Count(merged, "read"), result.CoalescedCauses)
 	}
-	return fmt.Sprintf("%s of %s (%s) held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not the server’s. "+
-		"The mean delay between the arrival of bytes and their read was %s. If that is as long as a gap or longer, this machine could not keep up. If it is far shorter, the server wrote several chunks at once.",
-		number.Count(merged, "read"), number.Whole(all), number.Percent(merged, all), number.Value(delay, "ms"))
+	return fmt.Sprintf("%s of %s (%s) held several chunks. All but the last chunk of such a read have a time that is too late, and the gaps between them are not in ITL. "+
+		"The mean delay between the arrival of bytes and their read was %s. If that is as long as a gap or longer, this machine could not keep up. The causes: %s.",
+		number.Count(merged, "read"), number.Whole(all), number.Percent(merged, all), number.Value(delay, "ms"), result.CoalescedCauses)
 }
 
 // trust says whether the load was the planned one: every expected request was sent, and in time.

@@ -20,7 +20,7 @@ func attainmentTiles(r result.Run) []Tile {
 	l := *r.Ledger
 	ofExpected, ofEligible := result.AttainmentTexts(l)
 	tiles := []Tile{
-		{Name: "Attainment", Text: number.Percent(l.Good, l.Expected), Note: ofExpected},
+		{Name: "Attainment", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected},
 		{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
 	}
 	if n := l.Unsent(); n > 0 {
@@ -76,7 +76,7 @@ func plannedRows(all []runData) [][]string {
 		if l := r.Ledger; l != nil {
 			cells = append([]string{
 				number.Whole(l.Expected), number.Whole(l.Unsent()),
-				strings.TrimSuffix(number.Percent(l.Good, l.Expected), " %"), strings.TrimSuffix(number.Percent(l.Good, l.Eligible), " %"),
+				strings.TrimSuffix(number.Percent(l.Good, l.Judged()), " %"), strings.TrimSuffix(number.Percent(l.Good, l.Eligible), " %"),
 			}, cells[4:]...)
 		}
 		if c := r.Cache; c != nil {

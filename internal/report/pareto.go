@@ -35,7 +35,7 @@ func (l runData) pareto() ParetoPoint {
 	user, output := perUser(l).Interval(tail), outputRate(l).Interval(tail)
 	attainment := ""
 	if l.Ledger != nil && len(l.Settings.SLO) > 0 {
-		attainment = number.Percent(l.Ledger.Good, l.Ledger.Expected)
+		attainment = number.Percent(l.Ledger.Good, l.Ledger.Judged())
 	}
 	return ParetoPoint{
 		TTFT99: l.of("time_to_first_token").Percentile(99), Attainment: attainment,

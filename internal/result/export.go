@@ -76,10 +76,11 @@ type exportMetrics struct {
 	TTFTFromDue    *exportValue `json:"time_to_first_token_from_due,omitempty"`
 	LatencyFromDue *exportValue `json:"request_latency_from_due,omitempty"`
 	Lateness       *exportValue `json:"lateness,omitempty"`
-	Connect        *exportValue `json:"connect,omitempty"`      // absent: a connection was open
-	ReadDelay      *exportValue `json:"read_delay,omitempty"`   // mean over the request's reads
-	Reads          *exportValue `json:"reads,omitempty"`        // reads with content and a kernel timestamp
-	Merged         *exportValue `json:"merged_reads,omitempty"` // reads that held several chunks; absent: none
+	MostTPOT       *exportValue `json:"inter_token_latency_most,omitempty"` // absent: inter_token_latency is exact
+	Connect        *exportValue `json:"connect,omitempty"`                  // absent: a connection was open
+	ReadDelay      *exportValue `json:"read_delay,omitempty"`               // mean over the request's reads
+	Reads          *exportValue `json:"reads,omitempty"`                    // reads with content and a kernel timestamp
+	Merged         *exportValue `json:"merged_reads,omitempty"`             // reads that held several chunks; absent: none
 }
 
 type exportValue struct {
@@ -126,6 +127,9 @@ func AppendExport(b []byte, r Row) []byte {
 			CountedPrompt: tokens(r.Prompt.Counted), CountedAnswer: tokens(r.Answer.Counted),
 			Reads: defined(counted(r.Reads), "reads"), Merged: defined(counted(r.Merged), "reads"),
 		},
+	}
+	if r.MostTPOT > 0 {
+		line.Metrics.MostTPOT = defined(r.MostTPOT, string(measure.Milliseconds))
 	}
 	if r.Connect > 0 {
 		line.Metrics.Connect = defined(r.Connect, string(measure.Milliseconds))

@@ -138,7 +138,7 @@ func sane(r Row) error {
 			return fmt.Errorf("instants: want Unix time in ns from 0 to %d, got %d", int64(lastInstant), ns)
 		}
 	}
-	for _, v := range append([]float64{r.TTFT, r.TTFAT, r.Second, r.Latency, r.ITL, r.Lateness, r.Connect}, r.Gaps...) {
+	for _, v := range append([]float64{r.TTFT, r.TTFAT, r.Second, r.Latency, r.ITL, r.Lateness, r.Connect, r.MostTPOT}, r.Gaps...) {
 		if v < 0 || v > maxTime {
 			return fmt.Errorf("times: want 0 to %v ms, got %v", maxTime, v)
 		}

@@ -45,6 +45,9 @@ func (l exportLine) row() (Row, error) {
 	r.TTFT, r.TTFAT, r.Second = number(m.TTFT), number(m.TTFAT), number(m.Second)
 	r.Latency, r.ITL, r.Lateness = number(m.Latency), number(m.ITL), number(m.Lateness)
 	r.Reads, r.Merged = tokens(m.Reads), tokens(m.Merged)
+	if m.MostTPOT != nil {
+		r.MostTPOT = number(m.MostTPOT)
+	}
 	if m.Connect != nil {
 		r.Connect = number(m.Connect)
 	}

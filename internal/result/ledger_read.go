@@ -103,7 +103,7 @@ func (r *Run) checkLedger(name string) {
 // equal reports whether two ledgers are known and equal.
 func equal(a, b *measure.Ledger) bool {
 	return a != nil && b != nil && a.Expected == b.Expected && a.InFlight == b.InFlight && a.Waiting == b.Waiting && a.Filtered == b.Filtered &&
-		a.Good == b.Good && a.Eligible == b.Eligible && a.Sessions.Equal(b.Sessions) && maps.Equal(a.Outcomes, b.Outcomes) && maps.Equal(a.Dropped, b.Dropped)
+		a.Good == b.Good && a.Eligible == b.Eligible && a.Unjudged == b.Unjudged && a.Sessions.Equal(b.Sessions) && maps.Equal(a.Outcomes, b.Outcomes) && maps.Equal(a.Dropped, b.Dropped)
 }
 
 // addUp returns the summed ledger of several shards, or of several files of one shard. It returns nil if the ledger of

@@ -49,9 +49,16 @@ func WhyDropped(l measure.Ledger) string {
 	return strings.Join(texts, ", ")
 }
 
+// CoalescedCauses says why a read holds several chunks, and what ends it.
+const CoalescedCauses = "a proxy buffers (nginx: proxy_buffering off, or X-Accel-Buffering: no in the answers), " +
+	"the engine sends tokens in groups (its stream interval), or this machine reads late (read delay)"
+
 // AttainmentTexts returns the numerator and denominator of attainment and of service attainment, as texts.
 func AttainmentTexts(l measure.Ledger) (attainment, service string) {
-	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Expected))
+	attainment = fmt.Sprintf("%s good of %s expected", number.Whole(l.Good), number.Whole(l.Judged()))
+	if l.Unjudged > 0 {
+		attainment += fmt.Sprintf(" and judged, %s not judged", number.Whole(l.Unjudged))
+	}
 	service = fmt.Sprintf("%s good of %s eligible", number.Whole(l.Good), number.Whole(l.Eligible))
 	return attainment, service
 }

@@ -112,7 +112,7 @@ func Aggregate(rows []Row, s Settings) Statistics {
 		for i, q := range Quantities {
 			values[i] = append(values[i], v[q])
 		}
-		if s.SLO.Good(r.Outcome, &v) {
+		if kept, _ := s.SLO.Good(r.Outcome, &v); kept {
 			good++
 		}
 	}

@@ -37,6 +37,7 @@ type recordLine struct {
 	TTFT     *int64 `json:"ttft_ns"`
 	TTFAT    *int64 `json:"ttfat_ns"`
 	Second   *int64 `json:"second_token_ns"`
+	MostTPOT *int64 `json:"tpot_most_ns"`
 	E2E      *int64 `json:"e2e_ns"`
 	FromDue  *int64 `json:"e2e_from_due_ns"`
 	Chunks   int    `json:"chunks"`
@@ -86,6 +87,9 @@ func (l recordLine) row() (Row, error) {
 	r.Latency, r.End = msOf(l.E2E), l.Write+e2e
 	if l.FromDue != nil { // a duration of the monotonic clock; the distance of two instants is the wall clock's
 		r.Due = r.End - *l.FromDue
+	}
+	if l.MostTPOT != nil {
+		r.MostTPOT = measure.PerToken(time.Duration(e2e), of.Usage.Decoded(), 2)
 	}
 	r.Second, r.TTFT, r.TTFAT = msOf(l.Second), msOf(l.TTFT), msOf(l.TTFAT)
 	if l.TTFT != nil {

@@ -92,6 +92,9 @@ func (c *wallClock) row(r *measure.Request, processor string, keepGaps bool) Row
 	if r.Outcome != measure.OK {
 		return row
 	}
+	if most := v[measure.MostTPOT]; most > 0 {
+		row.MostTPOT = most
+	}
 	row.Output, row.Reasoning, row.Opening = r.Usage.Output, r.Usage.Reasoning, r.Usage.Opening
 	row.End = row.Start + int64(t.Chunks[n-1])
 	if keepGaps && n > 1 {

@@ -101,6 +101,7 @@ type Row struct {
 	Due, Credit, Start, Ack, First, End, Cancel int64 // Credit: a lane took it; End: last content, else the end of the request
 
 	TTFT, Latency, ITL float64   // of ok requests; ITL is AIPerf's: (latency − TTFT) / (output − 1), one value per request
+	MostTPOT           float64   // ITL may be anything up to it; 0: it is exact
 	TTFAT              float64   // time_to_first_output_token: first content chunk that is not reasoning − write
 	Second             float64   // time_to_second_token: second content chunk − first
 	ReadDelay          float64   // mean over Reads of: time of the read − the kernel's receive time; 0 without Reads
@@ -129,6 +130,9 @@ func (r *Row) Values() measure.Values {
 	}
 	v[measure.E2EFromDue] = r.fromDue(r.End)
 	v.SetTPOT(r.ITL)
+	if r.MostTPOT > 0 {
+		v[measure.MostTPOT] = r.MostTPOT
+	}
 	v.SetLengths(r.Input, r.Output, r.Reasoning)
 	return v
 }

@@ -40,6 +40,7 @@ type Summary struct {
 	readDelay stats.Sample                        // of every read with content and a kernel timestamp
 	retried   int64                               // requests that were sent twice
 	merged    int64                               // reads that held several chunks, with or without a kernel timestamp
+	inside    int64                               // gaps between chunks of one read
 	worst     measure.Values                      // worst value of each bounded quantity
 	decoded   int64                               // output tokens after the first ones
 	decoding  time.Duration                       // time that the decoded tokens took
@@ -103,8 +104,10 @@ func (s *Summary) Observe(r *measure.Request) {
 		s.decoded += int64(r.Usage.Decoded())
 		s.decoding += chunks[len(chunks)-1] - chunks[0]
 	}
+	s.inside += max(0, int64(len(r.Timeline.Chunks))-1)
 	for gap := range r.ITL() {
 		s.itl.Add(gap)
+		s.inside--
 	}
 }
 

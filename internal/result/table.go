@@ -75,8 +75,16 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 		bound = "ok and " + strings.ReplaceAll(slo, ",", ", ")
 	}
 	out.Line("goodput", "%s requests/s (%s)", rate(l.Good), bound)
-	out.Line("attainment", "%s: %d of %d expected", shareText(l.Attainment()), l.Good, l.Expected)
+	of := "expected"
+	if l.Unjudged > 0 {
+		of = "expected and judged"
+	}
+	out.Line("attainment", "%s: %d of %d %s", shareText(l.Attainment()), l.Good, l.Judged(), of)
 	out.Line("service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
+	if l.Unjudged > 0 {
+		out.Line("not judged", "%d of %d ok (%s), not in the attainments: TPOT may be on either side of its bound", l.Unjudged,
+			l.Outcomes[measure.OK], number.Percent(l.Unjudged, l.Outcomes[measure.OK]))
+	}
 	for _, m := range s.misses(l) {
 		head := fmt.Sprintf("%s %v", beyond(m.bound), m.bound)
 		out.Line(head, "%d of %d expected (%s)", m.requests, l.Expected, number.Percent(m.requests, l.Expected))
@@ -144,6 +152,10 @@ func (s *Summary) writeBlurred(out *terminal.Table) {
 	if delay.N > 0 {
 		out.Line("read delay", "mean %s, p99 %s, from the arrival of bytes to their read", number.Latency(delay.Mean), number.Latency(s.readDelay.Percentile(99)))
 	}
+	if s.inside > 0 {
+		out.Line("ITL without", "%d gaps between chunks (%s) that are inside a read", s.inside, number.Percent(s.inside, s.inside+s.itl.Durations().N))
+	}
+	out.Line("its causes", "%s", CoalescedCauses)
 }
 
 // Missed returns one line: the bounds that a run broke, in how many of the expected requests and by how much, and the

@@ -33,10 +33,11 @@ type Options struct {
 
 	ReasoningTokens int // of each answer of a chat, before its text; an answer that is no longer is reasoning alone
 
-	ChunkTokens    int // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
-	TemplateTokens int // tokens that the chat template adds before each prompt
-	CacheTokens    int // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
-	BlockTokens    int // tokens in a block of the prefix cache, 1 to 4096
+	ChunkTokens    int  // tokens in each stream chunk but the first, which has one: vLLM's --stream-interval
+	Buffer         bool // answers leave some KiB at a time, as behind a proxy that buffers
+	TemplateTokens int  // tokens that the chat template adds before each prompt
+	CacheTokens    int  // room in the KV cache, for the prefix cache, the page's usage ratio and PreemptCost; 0: no prefix cache
+	BlockTokens    int  // tokens in a block of the prefix cache, 1 to 4096
 
 	Faults Faults
 	Seed   uint64 // of faults, noise, words and lengths: the same seed and X-Request-Id give the same answer
