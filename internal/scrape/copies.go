@@ -37,25 +37,24 @@ const (
 	noRequests = -1
 )
 
-// copies finds out which pages something between an engine and replayd had kept, such as a cache. Its zero value has seen no page.
+// copies detects pages that come from a cache between an engine and replayd. Its zero value has seen no page.
 type copies struct {
 	last    stamp
 	at      time.Time // start of the scrape before
 	same    int       // pages with the latest bytes, one after the other
 	first   time.Time // start of the scrape of the first of them
-	settled bool      // what had ended then has ended for replayd, too
+	settled bool      // every request that the first of them counts has ended for replayd, too
 	ended   int64     // requests that had ended by then
 	since   time.Time // when another had; zero: none has
 }
 
-// judge returns why a page that was asked for at an instant is not the engine's present one; nil: nothing says so. ended counts the requests
-// that have ended and that this very page must count; noRequests: it need not count any. The clocks of server and caches are not held
-// against this one's.
+// judge returns why a page that was asked for at an instant is a copy of an earlier one; nil: no sign of that. ended is the number of
+// ended requests that this very page must count; noRequests: none. No clock of a server or a cache is compared with this process's.
 func (c *copies) judge(now stamp, at time.Time, interval time.Duration, ended int64) error {
 	before, gap := c.last, at.Sub(c.at)
 	c.last, c.at = now, at
 	switch {
-	case c.same == 0, now.sum != before.sum, ended < c.ended: // or another client counts
+	case c.same == 0, now.sum != before.sum, c.settled && ended < c.ended: // or another client counts
 		c.same, c.first, c.settled, c.ended, c.since = 0, at, false, 0, time.Time{}
 	case !c.settled && at.Sub(c.first) >= tick:
 		c.settled, c.ended = true, ended

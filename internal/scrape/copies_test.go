@@ -22,11 +22,14 @@ func TestCopies(t *testing.T) {
 	}
 	idle := page{"", "", "a", 7, ""}
 	for name, pages := range map[string][]page{
-		"of an idle engine":      many(9, idle),
-		"a cache's, young":       {{"5", "d1", "a", 0, ""}, {"5", "d2", "a", 0, ""}},
-		"a cache's, old":         {{"6", "d1", "a", 0, "6s old"}, {"", "d2", "b", 0, ""}},
-		"a cache's, no number":   {{"x", "d1", "a", 0, ""}, {"-1", "d2", "a", 0, ""}},
-		"a Date again":           {{"", "d1", "a", 0, ""}, {"", "d1", "a", 0, "the one before again, with its Date, 5s later"}, {"", "d1", "a", 0, "again"}, {"", "d2", "a", 0, ""}},
+		"of an idle engine":    many(9, idle),
+		"a cache's, young":     {{"5", "d1", "a", 0, ""}, {"5", "d2", "a", 0, ""}},
+		"a cache's, old":       {{"6", "d1", "a", 0, "6s old"}, {"", "d2", "b", 0, ""}},
+		"a cache's, no number": {{"x", "d1", "a", 0, ""}, {"-1", "d2", "a", 0, ""}},
+		"a Date again":         {{"", "d1", "a", 0, ""}, {"", "d1", "a", 0, "the one before again, with its Date, 5s later"}, {"", "d1", "a", 0, "again"}, {"", "d2", "a", 0, ""}},
+		"a Date again, of several engines": {
+			{"", "d1", "a", noRequests, ""}, {"", "d1", "a", noRequests, "the one before again"}, {"", "d2", "a", noRequests, ""},
+		},
 		"a server's clock stops": {{"", "d1", "a", 0, ""}, {"", "d1", "b", 0, ""}, {"", "d1", "c", 0, ""}},
 		"requests are not counted": {
 			{"", "", "a", 0, ""},
