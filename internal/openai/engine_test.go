@@ -42,6 +42,9 @@ func TestModels(t *testing.T) {
 	if err != nil || len(models) != 2 || models[0] != (Model{"a", "vllm"}) || models[1] != (Model{"b", ""}) {
 		t.Errorf("got %+v, %v", models, err)
 	}
+	if n := c.Answered(); n != 0 {
+		t.Errorf("a list of models counts as %d requests that an engine's page must count", n)
+	}
 	if seen != "GET /p/v1/models " {
 		t.Errorf("asked %q", seen)
 	}

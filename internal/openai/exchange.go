@@ -124,8 +124,6 @@ func (x *exchange) end(f *failure) {
 	}
 	if f != nil {
 		x.req.Outcome, x.req.Error = f.outcome, x.client.Redact(f.text)
-	} else {
-		x.client.answered.Add(1)
 	}
 	x.req.Timeline.End = time.Now()
 	x.settleUsage()

@@ -63,6 +63,9 @@ func (l *Lane) Do(ctx context.Context, message []byte, req *measure.Request, h H
 		read = (*exchange).whole
 	}
 	l.play(ctx, message, req, h, read)
+	if req.Outcome == measure.OK {
+		l.client.answered.Add(1)
+	}
 }
 
 // Unsent returns why this process itself kept the last request from being sent: it lacked descriptors, memory or local ports. nil: it did

@@ -57,6 +57,7 @@ func TestLives(t *testing.T) {
 				return random.IntN(of + 1)
 			}
 			var now *crossing
+			ok := int64(0)
 			over(t, c, func(_ int, conn net.Conn) {
 				defer conn.Close()
 				for {
@@ -105,7 +106,12 @@ func TestLives(t *testing.T) {
 				var req measure.Request
 				l.Do(t.Context(), m, &req, Hooks{Again: func() ([]byte, error) { return m, nil }})
 				synctest.Wait()
-				outcomes[req.Outcome]++
+				if outcomes[req.Outcome]++; req.Outcome == measure.OK {
+					ok++
+				}
+				if c.Answered() != ok {
+					t.Errorf("life %d, request %d: %d answered, want %d", life, n, c.Answered(), ok)
+				}
 				if req.Retried {
 					twice++
 				}

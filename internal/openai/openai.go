@@ -242,7 +242,7 @@ func (o *Options) Check() (f fault.List) {
 	return f
 }
 
-// Answered returns how many requests have ended well.
+// Answered returns how many requests of lanes have ended ok. Probes and lists of models are not among them.
 func (c *Client) Answered() int64 { return c.answered.Load() }
 
 // Untyped reports whether an answer had no Content-Type. It was read as what was asked for.
