@@ -82,7 +82,8 @@ func (d *Dispatcher) Soon(span time.Duration, now time.Time) (rows iter.Seq[*Row
 		if d.paused || d.Breaker.State() == limits.Open {
 			return
 		}
-		for r := d.upcoming.first; r != nil && r.Due.At.Sub(now) <= span; r = d.upcoming.after(r) {
+		until := now.Add(span)
+		for r := d.upcoming.first; r != nil && !r.Due.At.After(until); r = d.upcoming.after(r) {
 			if !r.Filtered && !yield(r) {
 				return
 			}
@@ -90,8 +91,8 @@ func (d *Dispatcher) Soon(span time.Duration, now time.Time) (rows iter.Seq[*Row
 	}, free
 }
 
-// HasTurns reports whether rows are sent as lanes are free or as other rows end: those of a closed loop, those that wait for a lane, and
-// turns of sessions.
+// HasTurns reports whether there are rows without a planned instant of their write: rows of a closed loop, rows that wait for a lane,
+// and turns of sessions.
 func (d *Dispatcher) HasTurns() bool {
 	if d.closed != nil || d.waiting.n > 0 || d.blocked.n > 0 || d.delayed.Len() > 0 {
 		return true

@@ -47,7 +47,7 @@ func (f *forecast) next(due time.Duration) int {
 	now := f.flying
 	f.due = append(f.due, due)
 	if f.took > 0 {
-		now -= int(min(1, max(0, due.Seconds()/f.took.Seconds())) * float64(now))
+		now -= int(time.Duration(now) * max(0, min(due, f.took)) / f.took)
 		for f.due[f.ended] < due-f.took {
 			f.ended++
 		}
@@ -55,8 +55,8 @@ func (f *forecast) next(due time.Duration) int {
 	return now + len(f.due) - f.ended
 }
 
-// warm keeps the connections that the next requests need, and opens those that are missing shortly before they are due, so that no
-// dial delays a due instant. The others are closed.
+// warm keeps the connections that the next requests need, opens the missing ones shortly before they are due, so that no dial delays
+// a due instant, and closes the others.
 func (r *Runner) warm(ctx context.Context) {
 	need := r.w.Client.Need()
 	defer need.Close()
@@ -78,9 +78,9 @@ func (r *Runner) warm(ctx context.Context) {
 	}
 }
 
-// connections returns, for each pod, how many idle connections the runner needs, and how many of them must be open now: so many that
-// each row finds one that is due before the connection would be idle for too long. The turns of sessions have no instant before the
-// turn before them ends, and the rows of a closed loop none at all: they keep what their lanes have left.
+// connections returns for each pod how many idle connections the runner keeps for the rows that are due within idle, and how many
+// must be open for those that are due soon. Turns of sessions and rows of a closed loop have no planned instant: for them the runner
+// keeps as many as it has lanes.
 func (r *Runner) connections() (keep, ahead []int) {
 	n := r.w.Client.NumPods()
 	keep, ahead = make([]int, n), make([]int, n)
@@ -97,9 +97,11 @@ func (r *Runner) connections() (keep, ahead []int) {
 	}
 	rows, free := r.d.Soon(idle, now)
 	for row := range rows {
-		pod := r.w.Client.PodOf(r.place(row))
-		if pod < 0 || pod >= n {
-			continue
+		pod := 0
+		if n > 1 { // hundreds of rows, with the lock held
+			if pod = r.w.Client.PodOf(r.place(row)); pod < 0 || pod >= n {
+				continue
+			}
 		}
 		due := row.Due.At.Sub(now)
 		need := min(free, pods[pod].next(due)-pods[pod].flying)

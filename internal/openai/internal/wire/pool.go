@@ -16,6 +16,7 @@ type Pool struct {
 	bounded bool
 	most    int       // of both together, if bounded
 	looked  int       // index in kept of the next one that Trim looks at
+	lookAt  time.Time // when Trim may look again
 	spurned time.Time // when the server last ended a connection that never carried a request, or refused one
 	closed  bool
 	since   atomic.Pointer[time.Time] // of the latest Renew; nil: there was none
@@ -86,8 +87,8 @@ func (s *Pool) Spurned(now time.Time) {
 	s.spurned = now
 }
 
-// spurnedFor is for how long none is opened ahead after a server refused one, or ended it before its first request, as it does at its
-// limit.
+// spurnedFor is the time without connections ahead after a server has refused one, or has ended one before its first request. A server
+// at its limit does either.
 const spurnedFor = 10 * time.Second
 
 // Missing returns how many connections are to be opened ahead for the pool to have so many.
@@ -109,18 +110,26 @@ func (s *Pool) Fresh(now time.Time, idle time.Duration) int {
 	return s.len()
 }
 
-// lookAt bounds how many connections one Trim looks at: each costs a system call, and a request may wait for it.
-const lookAt = 64
+// A look at a connection costs a system call, and a request may wait for it. So Trim looks at a bounded number of them, and not at
+// each call where many workloads have one server.
+const (
+	lookMost  = 64
+	lookEvery = 40 * time.Millisecond
+)
 
 // Trim sets how many connections the pool keeps, and closes those beyond it: the ones that were unused for longest first. It
-// also closes those that were idle for too long, and those on which something came, such as the server's end.
+// also closes those that were idle for too long and, every 40 ms, those on which bytes or the server's end came.
 func (s *Pool) Trim(most int, now time.Time, idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bounded, s.most = true, most
 	s.sweep(now, idle)
 	s.shed(most)
-	for range min(lookAt, len(s.kept)) {
+	if now.Before(s.lookAt) {
+		return
+	}
+	s.lookAt = now.Add(lookEvery)
+	for range min(lookMost, len(s.kept)) {
 		if s.looked >= len(s.kept) {
 			s.looked = 0
 		}

@@ -27,6 +27,18 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 	if n := refused.Missing(2, now, idle); n != 0 {
 		t.Errorf("a server that refuses connections gets %d ahead", n)
 	}
+	// A look costs system calls: the next one is only made after a while, however many workloads ask.
+	var looked Pool
+	looked.Trim(2, now, idle)
+	looked.Put(closed())
+	for _, c := range []struct {
+		after time.Duration
+		left  int
+	}{{0, 1}, {lookEvery - 1, 1}, {lookEvery, 0}} {
+		if looked.Trim(2, now.Add(c.after), idle); looked.Fresh(now, idle) != c.left {
+			t.Errorf("%v after a look: want %d left, got %d", c.after, c.left, looked.Fresh(now, idle))
+		}
+	}
 	for name, c := range map[string]struct {
 		add     func(*Pool, *Conn)
 		notice  func(*Pool)
