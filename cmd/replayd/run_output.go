@@ -106,12 +106,19 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 			said += ": try " + flag
 		}
 		a.verdict = errors.New(said)
-	case a.least > 0 && 20*ledger.Unjudged > ledger.Outcomes[measure.OK]:
-		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: one read held so much of %d of %d ok answers that their TPOT may be on either side of its bound. %s",
-			ledger.Unjudged, ledger.Outcomes[measure.OK], result.CoalescedCauses)}
+	case a.unmeasured(ledger):
+		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: the TPOT of %d of %d ok answers may be on either side of its bound, "+
+			"because one read held much of the answer: %s", ledger.Unjudged, ledger.Outcomes[measure.OK], result.CoalescedCauses)}
 	case share < a.least:
 		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
 	}
+}
+
+// unmeasured reports whether over 5 % of the ok requests are not judged, so that the run may have reached the required attainment or
+// not.
+func (a *account) unmeasured(l measure.Ledger) bool {
+	most := float64(l.Good + l.Unjudged) // if all of them were good
+	return a.least > 0 && 20*l.Unjudged > l.Outcomes[measure.OK] && most >= a.least*float64(l.Expected)
 }
 
 // cutShort returns the verdict of a run that a signal stopped, or nil if the signal came so late that no request was
