@@ -29,8 +29,8 @@ type Ledger struct {
 // Judged returns how many of the expected requests are not Unjudged.
 func (l Ledger) Judged() int64 { return l.Expected - l.Unjudged }
 
-// Attainment returns good ÷ expected: the fraction of the planned load that was served well, of what can be judged. ok is false if
-// nothing was expected.
+// Attainment returns good ÷ expected: the fraction of the planned load that was served well. Requests that are not judged do not
+// count. ok is false if none is left.
 func (l Ledger) Attainment() (share float64, ok bool) { return shareOf(l.Good, l.Judged()) }
 
 // ServiceAttainment returns good ÷ eligible: the fraction of the requests for which the service is responsible that it
@@ -82,8 +82,9 @@ func (l Ledger) Add(other Ledger) Ledger {
 	return Ledger{
 		Expected: l.Expected + other.Expected, InFlight: l.InFlight + other.InFlight, Waiting: l.Waiting + other.Waiting,
 		Outcomes: addUp(l.Outcomes, other.Outcomes), Dropped: addUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
-		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Unjudged: l.Unjudged + other.Unjudged, Sessions: l.Sessions.Add(other.Sessions),
-		Retries: l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
+		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Unjudged: l.Unjudged + other.Unjudged,
+		Sessions: l.Sessions.Add(other.Sessions),
+		Retries:  l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
 		Broken: addUp(l.Broken, other.Broken),
 	}
 }

@@ -71,10 +71,9 @@ func (r *Request) TPOT() (time.Duration, bool) {
 	return (r.Timeline.Chunks[n-1] - r.Timeline.Chunks[0]) / time.Duration(r.Usage.Decoded()), true
 }
 
-// MostTPOT returns the most that the time per output token may be, (last content − write) / the same tokens, if the read with the first
-// content held more than that chunk, and over 5 % of the tokens: then nothing tells how long those took, and TPOT is the least. ok is false
-// if TPOT is exact, or if there is no token after the first. The first chunk is taken to have one token, as engines send the token of the
-// prefill alone also where they send later ones in groups, and the others the mean.
+// MostTPOT returns the longest possible time per output token: (last content − write) / the same tokens. TPOT is the shortest one
+// then. ok is true if the read with the first content held several chunks and over 5 % of the tokens, because no clock tells how long
+// those tokens took. The first chunk counts as one token, since engines send the prefill's token alone; a later chunk counts as the mean.
 func (r *Request) MostTPOT() (most time.Duration, ok bool) {
 	chunks := r.Timeline.Chunks
 	if len(chunks) == 0 || r.Timeline.Whole || r.Usage.Decoded() < 1 {
@@ -91,8 +90,8 @@ func (r *Request) MostTPOT() (most time.Duration, ok bool) {
 	return chunks[len(chunks)-1] / time.Duration(r.Usage.Decoded()), true
 }
 
-// ITL yields the time between each content chunk and the previous one, if they came in different reads: what one read holds has no time
-// of its own. A chunk can hold several tokens.
+// ITL yields the time between each content chunk and the previous one, if they came in different reads: all chunks of one read have
+// the same time. A chunk can hold several tokens.
 func (r *Request) ITL() iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
 		for i := 1; i < len(r.Timeline.Chunks); i++ {
@@ -106,8 +105,8 @@ func (r *Request) ITL() iter.Seq[time.Duration] {
 // Sent reports whether the write of the request began. A request that was not sent has no lateness.
 func (r *Request) Sent() bool { return !r.Timeline.Write.IsZero() }
 
-// Lateness returns start of the write − max(due, end of the session wait) − the time that the request's connection took to open, in
-// which the server has its part. It is never negative.
+// Lateness returns start of the write − max(due, end of the session wait) − the time to open the request's connection. That time is
+// left out because the server takes part in it. Lateness is never negative.
 func (r *Request) Lateness() time.Duration {
 	return max(0, r.Timeline.Write.Sub(r.Timeline.Ready)-r.Timeline.Connect)
 }

@@ -78,8 +78,7 @@ func HeaderSet(h *config.Headers, name string) string {
 // maxEcho bounds a value that is sent back, in bytes.
 const maxEcho = 4 << 10
 
-// SendBack has the next message of the lane carry what its session keeps by Echo.Join, in the line of e. It comes before
-// Begin.
+// SendBack has the next message of the lane carry the value that Echo.Join returned, in the line of e. It comes before Begin.
 func (l *Lane) SendBack(e *Echo, kept []byte) {
 	if l.back = l.back[:0]; len(kept) == 0 {
 		return
@@ -93,7 +92,7 @@ func (l *Lane) SendBack(e *Echo, kept []byte) {
 	}
 }
 
-// Echoed returns what the answer of the last request had in the header of Hooks.Echo, for Echo.Join, valid until the next.
+// Echoed returns the value of the header of Hooks.Echo in the answer of the last request, for Echo.Join, valid until the next.
 // It is empty unless it can be sent back, which is at most 4 KiB of printable ASCII.
 func (l *Lane) Echoed() []byte { return l.echoed }
 

@@ -101,8 +101,8 @@ func (c *Client) TLSFiles() (failed int64, fault error) {
 	return c.tls.failed.Load(), fault
 }
 
-// tlsConfig reads the certificates from their files. Where these cannot be used, as in the middle of a rotation, it returns the last ones
-// that could: that is no failure of the server.
+// tlsConfig reads the certificates from their files. If they cannot be used, as in the middle of a rotation, it returns the last ones
+// that could: the server did not fail.
 func (c *Client) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	own := c.target.HTTP.TLSConfig
 	cfg, err := config.NewTLSConfigWithContext(ctx, &own)

@@ -34,8 +34,8 @@ func appendCookie(dst, setCookie []byte, now time.Time) []byte {
 	return dst
 }
 
-// Join returns what a session sends back after an answer: of most headers what the answer has, of Set-Cookie the cookies before it with the
-// answer's. Each replaces the one of its name, domain and path.
+// Join returns the value that a session keeps after an answer. For Set-Cookie these are the cookies before it and the answer's: each
+// replaces the one of its name, domain and path. For any other header it is the answer's value.
 func (e *Echo) Join(before, answered []byte, now time.Time) []byte {
 	if !e.cookie {
 		return answered
@@ -78,8 +78,8 @@ func parseCookies(lines []byte) (all []*http.Cookie) {
 	return all
 }
 
-// cookies returns the value of the Cookie line that a session with these cookies sends to the client's server now: those of its name and
-// path that have not expired, and over http none that is Secure.
+// cookies returns the value of the Cookie line of a session's next request, by RFC 6265: the cookies for the server's name and path
+// that have not expired, and over http none that is Secure.
 func (c *Client) cookies(kept []byte) string {
 	if len(kept) == 0 {
 		return ""

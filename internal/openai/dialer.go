@@ -10,12 +10,12 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// A dialer remembers which of a name's addresses answered while another did not. Otherwise each connection would wait for the dead one,
-// since net.Dialer begins with the first. Names whose addresses all answer are looked up each time.
+// A dialer remembers which of a name's addresses answered while another did not. Otherwise each connection would wait for the dead
+// one, since net.Dialer begins with the first. A name with no dead address is looked up for each connection.
 type dialer struct {
 	net.Dialer
 	mu   sync.Mutex
-	good map[string]goodAddress // by what is dialed
+	good map[string]goodAddress // by host:port as configured
 }
 
 type goodAddress struct {
@@ -54,8 +54,8 @@ func (d *dialer) dial(ctx context.Context, network, address string) (net.Conn, e
 	return conn, err
 }
 
-// IgnoredProxy reports whether the environment (HTTP_PROXY and its like) names a proxy for the target. It is not used: it would be measured
-// with the target.
+// IgnoredProxy reports whether the environment (HTTP_PROXY and its like) names a proxy for the target. Requests do not use it, because
+// its time would count as the target's.
 func (c *Client) IgnoredProxy() bool {
 	at, err := url.Parse(c.base.site())
 	if err != nil {

@@ -24,7 +24,7 @@ func (x *exchange) whole(ctx context.Context) *failure {
 	switch known, late := x.find(ctx, x.body); {
 	case late != nil:
 		return late
-	case !known && c.Short && (len(x.body) > 0 || x.in.ToClose()): // a proxy ends what its server has cut as it ends a whole answer
+	case !known && c.Short && (len(x.body) > 0 || x.in.ToClose()): // a proxy may end an answer properly that its server has cut
 		return failed(measure.Truncated, "the answer was cut short after %d bytes", len(x.body))
 	case !known:
 		return failed(measure.BadStream, "want a JSON object, got %s", x.client.notJSON(x.body))

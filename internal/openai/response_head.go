@@ -131,7 +131,8 @@ func parserSays(err error) string {
 	return text
 }
 
-// isHTTP2 reports whether an answer begins with the frame SETTINGS or GOAWAY, as a server says that speaks HTTP/2 alone (RFC 9113, 3.4).
+// isHTTP2 reports whether an answer begins with a frame SETTINGS or GOAWAY, as those of servers do that speak HTTP/2 only (RFC 9113,
+// 3.4).
 func isHTTP2(b []byte) bool {
 	const settings, goAway = 4, 7
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && (b[3] == settings || b[3] == goAway) && bytes.Equal(b[5:9], []byte{0, 0, 0, 0})

@@ -55,7 +55,7 @@ func checkHTTP(cfg config.HTTPClientConfig) (config.HTTPClientConfig, error) {
 	return cfg, f.Err()
 }
 
-// isHost matches what may stand in a Host header (RFC 9110, 7.2), or nothing.
+// isHost matches the value of a Host header (RFC 9110, 7.2), or an empty one.
 var isHost = regexp.MustCompile(`^([A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])?(:[0-9]{1,5})?$`)
 
 // isToken reports whether s may stand as a header's name (RFC 9110, section 5.6.2).

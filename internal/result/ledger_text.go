@@ -49,7 +49,7 @@ func WhyDropped(l measure.Ledger) string {
 	return strings.Join(texts, ", ")
 }
 
-// CoalescedCauses says why a read holds several chunks, and what ends it.
+// CoalescedCauses lists the causes of reads with several chunks, with the setting that ends each.
 const CoalescedCauses = "a proxy buffers (nginx: proxy_buffering off, or X-Accel-Buffering: no in the answers), " +
 	"the engine sends tokens in groups (its stream interval), or this machine reads late (read delay)"
 

@@ -150,7 +150,7 @@ func (x *exchange) flush() error {
 	if _, err := x.w.Write(x.buf); err != nil {
 		return errLeft
 	}
-	if x.engine.options.Buffer { // net/http writes what is full, and the rest when the handler returns
+	if x.engine.options.Buffer { // net/http writes full buffers, and the last one when the handler returns
 		return nil
 	}
 	if x.control.Flush() != nil {

@@ -62,8 +62,8 @@ func (r *Reader) LooseHead() []byte {
 	}
 }
 
-// OneLength takes a head off the buffer that states its Content-Length several times, always the same, and returns it with one, as
-// RFC 9112, 6.3, lets a recipient do. nil: it does not, or has not come to its end.
+// OneLength takes a head off the buffer whose Content-Length stands in it several times with one value, and returns it with one such
+// line, as RFC 9112, 6.3, lets a recipient do. nil: this is another head, or it is incomplete.
 func (r *Reader) OneLength() (head []byte) {
 	b, _ := r.in.Peek(r.in.Buffered())
 	n := headEnd(b)
