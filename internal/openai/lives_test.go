@@ -1,10 +1,14 @@
 package openai
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +17,35 @@ import (
 )
 
 // A fate is what something between a client and an engine does to one connection's request: after so many bytes of it, and of its
-// answer, it holds the connection and ends it.
+// answer, it holds the connection and ends it, or resets it.
 type fate struct {
 	request, answer int // bytes passed on
 	held            time.Duration
 	ends            bool // the connection, after the answer
+	resets          bool // it ends as a reset
+}
+
+// A resettable is the near end of a pipe that the far end can reset: its next read and write say so, as a socket's do.
+type resettable struct {
+	net.Conn
+	reset atomic.Bool
+}
+
+func (r *resettable) Read(b []byte) (int, error) {
+	n, err := r.Conn.Read(b)
+	return n, r.fault("read", err)
+}
+
+func (r *resettable) Write(b []byte) (int, error) {
+	n, err := r.Conn.Write(b)
+	return n, r.fault("write", err)
+}
+
+func (r *resettable) fault(op string, err error) error {
+	if err == nil || !r.reset.Load() {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, syscall.ECONNRESET)}
 }
 
 // A crossing is what became of the sends of one request.
@@ -58,11 +86,12 @@ func TestLives(t *testing.T) {
 			}
 			var now *crossing
 			ok := int64(0)
-			over(t, c, func(_ int, conn net.Conn) {
+			var near []*resettable
+			over(t, c, func(n int, conn net.Conn) {
 				defer conn.Close()
 				for {
 					holds := []time.Duration{0, 0, time.Millisecond, 10 * time.Millisecond, 11 * time.Millisecond, 300 * time.Millisecond, 6 * time.Second, time.Hour}
-					f := fate{draw(len(m)), draw(len(answer)), holds[random.IntN(len(holds))], random.IntN(3) == 0}
+					f := fate{draw(len(m)), draw(len(answer)), holds[random.IntN(len(holds))], random.IntN(3) == 0, random.IntN(2) == 0}
 					b := make([]byte, len(m))
 					if _, err := io.ReadFull(conn, b[:1]); err != nil {
 						return
@@ -81,6 +110,7 @@ func TestLives(t *testing.T) {
 						f.answer = 0
 					}
 					pass(f.held)
+					near[n].reset.Store(f.resets && (f.answer < len(answer) || f.ends))
 					if f.answer == 0 {
 						x.lost = append(x.lost, time.Since(began))
 						return
@@ -98,6 +128,12 @@ func TestLives(t *testing.T) {
 					}
 				}
 			})
+			dial := c.dial
+			c.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := dial(ctx, network, address)
+				near = append(near, &resettable{Conn: conn})
+				return near[len(near)-1], err
+			}
 			l := c.Lane()
 			defer l.Close()
 			for n := range 4 {
