@@ -107,7 +107,7 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 		}
 		a.verdict = errors.New(said)
 	case a.unmeasured(ledger):
-		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: the TPOT of %d of %d ok answers may be on either side of its bound, "+
+		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: the time between tokens of %d of %d ok answers may be on either side of its bound, "+
 			"because one read held much of the answer: %s", ledger.Unjudged, ledger.Outcomes[measure.OK], result.CoalescedCauses)}
 	case share < a.least:
 		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}

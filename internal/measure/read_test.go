@@ -66,6 +66,9 @@ func TestNotJudged(t *testing.T) {
 		"tpot:10ms":                            {false, false, true},
 		"tpot:34ms":                            {false, false, true},
 		"tpot:35ms":                            {true, true, true},
+		"time_to_second_token:10ms":            {false, false, true}, // it came with the first, of which only TTFT is known
+		"time_to_second_token:99ms":            {false, false, true},
+		"time_to_second_token:100ms":           {true, true, true},
 		"ttft:99ms":                            {false, true, false},
 		"ttft:100ms":                           {true, true, true},
 		"tpot:20ms,ttft:99ms":                  {false, true, false},

@@ -22,12 +22,15 @@ type Bound struct {
 
 // Kept reports whether a request meets a bound. A request for which the quantity is undefined, such as the TPOT of one
 // token, meets it. It is not clear where one read held so many tokens that only the ends are known between which TPOT lies, and
-// the bound lies between them, too.
+// the bound lies between them, too; and where the second token came with the first, at any time since the write.
 func (b Bound) Kept(v *Values) (kept, known bool) {
 	if b.Quantity.LargerIsBetter() {
 		kept = !(v[b.Quantity] < b.Limit)
 	} else {
 		kept = !(v[b.Quantity] > b.Limit)
+	}
+	if b.Quantity == SecondToken && math.IsNaN(v[SecondToken]) && v[OutputLength] > 1 {
+		return true, !(v[TTFT] > b.Limit)
 	}
 	most := v[MostTPOT]
 	return kept, !kept || math.IsNaN(most) || !(b.Quantity == TPOT && most > b.Limit || b.Quantity == PerUser && 1e3/most < b.Limit)

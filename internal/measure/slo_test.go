@@ -106,6 +106,7 @@ func TestViolations(t *testing.T) {
 	f("less than 1/10 milli", SLO{{PerUser, 100.1}}, answered(OK, 100*milli, 110*milli), "output_token_throughput_per_user")
 	f("one token has no rate", SLO{{PerUser, 1e9}}, answered(OK, 100*milli), "")
 	f("second token", SLO{{SecondToken, 9}}, answered(OK, 100*milli, 110*milli), "time_to_second_token")
+	f("no second token", SLO{{SecondToken, 9}}, answered(OK, 100*milli), "")
 	thought := answered(OK, 100*milli, 110*milli)
 	thought.Timeline.ReasoningChunks = 1
 	f("reasoning", SLO{{TTFT, 100}, {TTFAT, 109}}, thought, "ttfat")

@@ -23,12 +23,14 @@ func (r *Request) TTFAT() (time.Duration, bool) {
 	return r.Timeline.Chunks[r.Timeline.ReasoningChunks], true
 }
 
-// SecondToken returns second content chunk − first content chunk. ok is false if there is no second one.
+// SecondToken returns second content chunk − first content chunk. ok is false if there is no second one, and if both came in one
+// read, which has one time for both.
 func (r *Request) SecondToken() (time.Duration, bool) {
-	if len(r.Timeline.Chunks) < 2 {
+	c := r.Timeline.Chunks
+	if len(c) < 2 || c[1] == c[0] {
 		return 0, false
 	}
-	return r.Timeline.Chunks[1] - r.Timeline.Chunks[0], true
+	return c[1] - c[0], true
 }
 
 // TTFTFromDue returns first content chunk − due instant: the wait of a user of the real system. ok is false if

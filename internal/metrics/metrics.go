@@ -54,7 +54,7 @@ var (
 	descMismatch  = desc("length_mismatch_total", "Ok answers whose usage differs from the length that the trace asked for.", "kind")
 	descNoUsage   = desc("responses_without_usage_total", "Ok answers without a token count of the server: a tokenizer counted their text, or content chunks were counted, a lower bound.")
 	descGoodput   = desc("goodput_requests_total", "Ok requests that kept every service level of their workload.")
-	descUnjudged  = desc("requests_not_judged_total", "Ok requests of which one read held too many tokens to tell whether they kept the bound on TPOT.")
+	descUnjudged  = desc("requests_not_judged_total", "Ok requests of which one read held too many tokens to tell whether they kept a bound on the time between tokens.")
 	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
 	descReplica   = desc("replica_requests_total", "Finished requests by the replica that the answer names, if it names one.", "replica")

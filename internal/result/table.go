@@ -82,7 +82,7 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 	out.Line("attainment", "%s: %d of %d %s", shareText(l.Attainment()), l.Good, l.Judged(), of)
 	out.Line("service attainment", "%s: %d of %d eligible", shareText(l.ServiceAttainment()), l.Good, l.Eligible)
 	if l.Unjudged > 0 {
-		out.Line("not judged", "%d of %d ok (%s), not in the attainments: TPOT may be on either side of its bound", l.Unjudged,
+		out.Line("not judged", "%d of %d ok (%s), not in the attainments: the time between tokens may be on either side of its bound", l.Unjudged,
 			l.Outcomes[measure.OK], number.Percent(l.Unjudged, l.Outcomes[measure.OK]))
 	}
 	for _, m := range s.misses(l) {
