@@ -27,15 +27,17 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 		}
 	}
 	ends := strings.NewReplacer("\n", " ", ")", " ") // a number ends there: 0.01 is no beginning of 0.012
-	for i, limit := range thresholds {
-		want := limit.promql
-		if strings.Contains(want, "%v") {
-			want = fmt.Sprintf(want, limit.value)
-		}
-		if limit.value <= 0 || (limit.alerts == nil) != (want == "") {
-			t.Errorf("threshold %d: want a value, and alerts with their condition or neither, got %+v", i, limit)
-		}
-		for _, alert := range limit.alerts {
+	const burn = "workload:replayd_bad_requests:ratio_rate5m > " +
+		"clamp_max(%v * (1 - workload:replayd_slo_objective_ratio:max), %v)"
+	for want, alerts := range map[string][]string{ // their condition
+		fmt.Sprintf("min_over_time(workload:replayd_failed_requests:ratio_rate5m[10m]) > %v", lostBad): {"ReplaydErrorRatio"},
+		fmt.Sprintf("/ (workload:replayd_requests_expected:rate5m > 0) > %v", droppedStrained): {
+			"ReplaydOverload", "ReplaydMissed", "ReplaydInvalidRequests",
+		},
+		fmt.Sprintf(burn, missedBad, missedBadMost): {"ReplaydSLOBurnFast"},
+		"workload:replayd_bad_requests:ratio_rate6h > 1 - workload:replayd_slo_objective_ratio:max": {"ReplaydSLOBurnSlow"},
+	} {
+		for _, alert := range alerts {
 			if words := ends.Replace(want) + " "; !strings.Contains(ends.Replace(exprs[alert]), words) {
 				t.Errorf("%s: want %s in it, got %s", alert, want, exprs[alert])
 			}

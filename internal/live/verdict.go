@@ -76,9 +76,9 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	switch {
 	case s.Ledger.Waiting > 0 && s.Ledger.InFlight >= int64(o.Lanes):
 		return verdict{Level: strained, Text: fmt.Sprintf("all %d lanes are busy, %d waiting", o.Lanes, s.Ledger.Waiting)}
-	case late.known() && float64(late) > thresholds[lateStrained].value:
+	case late.known() && float64(late) > lateStrained:
 		return verdict{Level: strained, Text: "requests go out late: p99 " + short(late)}
-	case s.Skew.Abs().Seconds() >= thresholds[skewStrained].value:
+	case s.Skew.Abs().Seconds() >= skewStrained:
 		return verdict{Level: strained, Text: "the wall clock moved by " + s.Skew.Round(time.Millisecond).String() + " since the loop began"}
 	case s.Phase == Waiting:
 		return verdict{Level: idle, Text: "waiting" + because(s.Reason)}
@@ -119,7 +119,7 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	}
 	ended := m.Finished() - m.Outcomes[measure.Cancelled]
 	of := float64(ended + dropped)
-	if failed == 0 && float64(dropped) <= thresholds[droppedStrained].value*of {
+	if failed == 0 && float64(dropped) <= droppedStrained*of {
 		return verdict{Level: well}
 	}
 	what := "failed"
@@ -137,7 +137,7 @@ func judgeRequests(o *WorkloadOptions, m countsAt) verdict {
 	if o.Sheds {
 		lost -= float64(m.Dropped[measure.Overload])
 	}
-	if lost > thresholds[lostBad].value*of && lost >= thresholds[countBad].value {
+	if lost > lostBad*of && lost >= countBad {
 		v.Level = bad
 	}
 	return v
@@ -152,10 +152,9 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	missed, may := 1-share, 1-o.Objective
 	v := verdict{Level: well, Text: met(m) + " of the eligible requests in the last minute met the SLO"}
 	switch {
-	case missed > min(thresholds[missedBad].value*may, thresholds[missedBadMost].value) &&
-		float64(m.Eligible-m.Good) >= thresholds[countBad].value:
+	case missed > min(missedBad*may, missedBadMost) && float64(m.Eligible-m.Good) >= countBad:
 		v.Level = bad
-	case missed > thresholds[missedStrained].value*may:
+	case missed > missedStrained*may:
 		v.Level = strained
 	}
 	return v
@@ -235,52 +234,16 @@ func tally(count [len(levelNames)]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// A threshold is where the verdict on the last minute changes. Alerts that judge the same have the same value: a test
-// reads alerts/. They differ in the time for which it must hold, and so in how many requests it takes.
-type threshold struct {
-	value  float64
-	alerts []string // nil: none judges this
-	promql string   // how they compare it; %v: the value
-}
-
-// The places in thresholds.
+// Where the verdict on the last minute changes. Alerts that judge the same have the same values: a test reads alerts/.
+// They differ in the time for which it must hold, and so in how many requests it takes. ReplaydLate judges the mean of 5
+// minutes without waits for a lane: one stall is within it, and not within lateStrained.
 const (
-	lostBad         = iota // share of the requests that failed or were dropped
-	droppedStrained        // share of the requests that were dropped; of those that failed one is enough
-	missedBad              // share of the eligible requests that missed the SLO, ÷ the share that may
-	missedBadMost          // the share that is bad with any objective
-	missedStrained         // as missedBad
-	countBad               // requests; one alone is not bad
-	lateStrained           // p99 of lateness in seconds
-	skewStrained           // of the wall clock, in seconds
+	lostBad         = 0.05 // share of the requests that failed or were dropped
+	droppedStrained = 0.01 // share of the requests that were dropped; of those that failed one is enough
+	missedBad       = 14.4 // share of the eligible requests that missed the SLO, ÷ the share that may
+	missedBadMost   = 0.9  // the share that is bad with any objective
+	missedStrained  = 1    // as missedBad
+	countBad        = 2    // requests; one alone is not bad
+	lateStrained    = 0.05 // p99 of lateness in seconds
+	skewStrained    = 0.5  // of the wall clock, in seconds
 )
-
-var thresholds = [...]threshold{
-	lostBad: {
-		0.05, []string{"ReplaydErrorRatio"}, "min_over_time(workload:replayd_failed_requests:ratio_rate5m[10m]) > %v",
-	},
-	droppedStrained: {
-		0.01,
-		[]string{"ReplaydOverload", "ReplaydMissed", "ReplaydInvalidRequests"},
-		"/ (workload:replayd_requests_expected:rate5m > 0) > %v",
-	},
-	missedBad: {
-		14.4,
-		[]string{"ReplaydSLOBurnFast"},
-		"workload:replayd_bad_requests:ratio_rate5m > clamp_max(%v * (1 - workload:replayd_slo_objective_ratio:max), 0.9)",
-	},
-	missedBadMost: {
-		0.9,
-		[]string{"ReplaydSLOBurnFast"},
-		"workload:replayd_bad_requests:ratio_rate5m > clamp_max(14.4 * (1 - workload:replayd_slo_objective_ratio:max), %v)",
-	},
-	missedStrained: {
-		1,
-		[]string{"ReplaydSLOBurnSlow"},
-		"workload:replayd_bad_requests:ratio_rate6h > 1 - workload:replayd_slo_objective_ratio:max",
-	},
-	countBad: {value: 2},
-	// ReplaydLate judges the mean of 5 minutes without waits for a lane: one stall is within it, and not within this.
-	lateStrained: {value: 0.05},
-	skewStrained: {value: 0.5},
-}
