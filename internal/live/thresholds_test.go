@@ -34,7 +34,7 @@ func TestThresholdsAreThoseOfTheAlerts(t *testing.T) {
 		fmt.Sprintf("/ (workload:replayd_requests_expected:rate5m > 0) > %v", droppedStrained): {
 			"ReplaydOverload", "ReplaydMissed", "ReplaydInvalidRequests",
 		},
-		fmt.Sprintf(burn, missedBad, missedBadMost): {"ReplaydSLOBurnFast"},
+		fmt.Sprintf(burn, missedBad, missedBadMost):                                                 {"ReplaydSLOBurnFast"},
 		"workload:replayd_bad_requests:ratio_rate6h > 1 - workload:replayd_slo_objective_ratio:max": {"ReplaydSLOBurnSlow"},
 	} {
 		for _, alert := range alerts {

@@ -12,8 +12,8 @@ const (
 	Whole                // not streamed: each choice has a message
 )
 
-// A Chunk holds the relevant fields of one data event, or of an answer that is not streamed. Meanings has the
-// meaning of each part.
+// A Chunk holds the relevant fields of one data event, or of an answer that is not streamed. docs/reference/answers.md
+// has the meaning of each part.
 type Chunk struct {
 	Form Form // set by the caller, like Keep; Read does not change them
 	Keep bool // keep the texts; see Texts

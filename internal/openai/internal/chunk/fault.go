@@ -141,8 +141,8 @@ func (w *scanner) nothing() bool {
 	return string(v) == "null" || string(v) == "false" || string(v) == `""`
 }
 
-// ErrorText returns the message in the body of an error answer, and whether the body is an error in JSON; see
-// Meanings for its forms. Of another body the text is the body.
+// ErrorText returns the message in the body of an error answer, and whether the body is an error in JSON, in one of the
+// forms in docs/reference/answers.md. Of another body the text is the body.
 func ErrorText(body []byte) (text string, isError bool) {
 	var c Chunk
 	if c.Read(body, nil) && c.Failed {

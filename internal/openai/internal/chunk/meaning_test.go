@@ -83,7 +83,7 @@ func details(of, name string) string {
 	return `"total_tokens":9,"` + of + `_tokens_details":{"` + name + `_tokens":7}`
 }
 
-// judges say whether a chunk means what a row's Means says.
+// judges say whether a chunk means what a row's means says.
 var judges = map[string]func(c *Chunk, r reading) bool{
 	isText:      func(c *Chunk, r reading) bool { return c.Content && c.Answer && !c.Thought && r.calls == "" },
 	isReasoning: func(c *Chunk, r reading) bool { return c.Content && !c.Answer && c.Thought && r.calls+r.said == "" },
@@ -113,30 +113,30 @@ func failedBy(c *Chunk, _ reading) bool { return c.Failed && c.Message == "e" }
 // Each row of the table of meaning has an example, which means what the row says, in a stream and in a whole answer.
 func TestMeanings(t *testing.T) {
 	played := map[string]bool{}
-	for _, row := range Meanings {
-		all := examples[row.Part]
-		if row.Kind == Ends {
-			all = []string{row.Part, strings.ToUpper(row.Part), strings.ReplaceAll(row.Part, "_", "-")}
+	for _, row := range meanings {
+		all := examples[row.part]
+		if row.kind == ends {
+			all = []string{row.part, strings.ToUpper(row.part), strings.ReplaceAll(row.part, "_", "-")}
 		}
-		judge := judges[row.Means]
-		if len(all) == 0 || judge == nil || row.Source == "" {
-			t.Errorf("%s %s: want an example, a meaning that the test knows and a source", row.Kind, row.Part)
+		judge := judges[row.means]
+		if len(all) == 0 || judge == nil || row.source == "" {
+			t.Errorf("%s %s: want an example, a meaning that the test knows and a source", row.kind, row.part)
 			continue
 		}
-		played[row.Part] = true
+		played[row.part] = true
 		for _, example := range all {
 			switch {
-			case strings.HasPrefix(row.Part, "an SSE"):
+			case strings.HasPrefix(row.part, "an SSE"):
 				e, _, ok, err := new(wire.Scanner).Next([]byte(example), wire.Arrival{})
 				if !ok || err != nil || !e.Failed {
-					t.Errorf("%q: want %s, got %+v, %v", example, row.Means, e, err)
+					t.Errorf("%q: want %s, got %+v, %v", example, row.means, e, err)
 				}
 				continue
-			case row.Kind == Contents:
+			case row.kind == contents:
 				example = `{"choices":[{"index":0,` + example + `}]}`
-			case row.Kind == Ends:
+			case row.kind == ends:
 				example = `{"choices":[{"delta":{},"finish_reason":"` + example + `"}]}`
-			case row.Kind == Usages && example[0] == '"':
+			case row.kind == usages && example[0] == '"':
 				example = `{"choices":[],"usage":{` + example + `}}`
 			}
 			for _, form := range []Form{Streamed, Whole} {
@@ -148,8 +148,8 @@ func TestMeanings(t *testing.T) {
 				ok := c.Read([]byte(in), nil)
 				r, _ := found(way{form, true}, []byte(in))
 				name, _ := EndOf(c.Finish)
-				if !ok || !judge(&c, r) || c.Unread != nil || row.Kind == Ends && name != row.Part {
-					t.Errorf("%s %s: want %s, got %+v, %s\n%s", row.Kind, row.Part, row.Means, r, name, in)
+				if !ok || !judge(&c, r) || c.Unread != nil || row.kind == ends && name != row.part {
+					t.Errorf("%s %s: want %s, got %+v, %s\n%s", row.kind, row.part, row.means, r, name, in)
 				}
 			}
 		}
@@ -157,6 +157,11 @@ func TestMeanings(t *testing.T) {
 	for part := range examples {
 		if !played[part] {
 			t.Errorf("%s: an example of no row", part)
+		}
+	}
+	for reason := range reasons {
+		if !played[reason] {
+			t.Errorf("%s: a finish reason of no row", reason)
 		}
 	}
 }

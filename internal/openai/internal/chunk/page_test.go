@@ -27,17 +27,17 @@ func TestPageHasTheTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	for _, kind := range []string{Contents, Ends, Errors, Usages} {
+	for _, kind := range []string{contents, ends, errs, usages} {
 		rows, heading := "", "part | is"
-		for _, m := range Meanings {
-			if m.Kind == kind {
-				rows += fmt.Sprintf("| %s | %s | %s |\n", inCode(m.Part), m.Means, m.Source)
+		for _, m := range meanings {
+			if m.kind == kind {
+				rows += fmt.Sprintf("| %s | %s | %s |\n", inCode(m.part), m.means, m.source)
 			}
 		}
-		if kind == Ends {
+		if kind == ends {
 			heading = "finish reason | means"
 		}
-		section := map[string]string{Contents: "Content", Ends: "Ends", Errors: "Errors", Usages: "Usage"}[kind]
+		section := map[string]string{contents: "Content", ends: "Ends", errs: "Errors", usages: "Usage"}[kind]
 		old := regexp.MustCompile(`(?s)(\n## ` + section + `\n.*?\n\| ` + regexp.QuoteMeta(heading) +
 			` \| sent by \|\n\|---\|---\|---\|\n)(?:\|[^\n]*\n)*`)
 		if !old.MatchString(page) {
