@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/common/config"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 )
 
 // An Echo is a header of answers that later requests of a session send back, as routers want it that name a replica in
@@ -53,7 +54,7 @@ func CheckEcho(name string) error {
 
 // checkReplicaHeader returns why no header of an answer has a name.
 func checkReplicaHeader(name string) error {
-	if !isToken(name) || len(name) > maxHeaderValue {
+	if !httpguts.ValidHeaderFieldName(name) || len(name) > maxHeaderValue {
 		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])
 	}
 	if http.CanonicalHeaderKey(name) == setCookie {

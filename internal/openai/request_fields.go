@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/common/config"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 )
 
 // RequestFields mark requests, so that a server or a gateway can treat them differently from those of its users. They replace
@@ -53,7 +54,7 @@ const maxHeaderValue = 1 << 10
 // CheckHeader returns why a header is refused: the name is invalid or belongs to the message itself, or the value would end the
 // line, or names something else than {session} in braces. The text does not repeat the value, which may be secret.
 func CheckHeader(name, value string) error {
-	if !isToken(name) || len(name) > maxHeaderValue {
+	if !httpguts.ValidHeaderFieldName(name) || len(name) > maxHeaderValue {
 		return fmt.Errorf("want a header name, got %q", name[:min(len(name), 64)])
 	}
 	name = http.CanonicalHeaderKey(name)

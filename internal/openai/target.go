@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/config"
+	"golang.org/x/net/http/httpguts"
 
 	"replayd/internal/fault"
 )
@@ -46,7 +47,7 @@ func checkHTTP(cfg config.HTTPClientConfig) (config.HTTPClientConfig, error) {
 	refuse(t.KeyRef != "", "tls_config.key_ref", noSecrets)
 	if cfg.HTTPHeaders != nil {
 		for name := range cfg.HTTPHeaders.Headers {
-			refuse(!isToken(name), "http_headers", fmt.Sprintf("want a header name, got %q", name))
+			refuse(!httpguts.ValidHeaderFieldName(name), "http_headers", fmt.Sprintf("want a header name, got %q", name))
 			for _, own := range ownHeaders {
 				refuse(strings.EqualFold(name, own), "http_headers", own+" is set by replayd")
 			}
@@ -57,17 +58,3 @@ func checkHTTP(cfg config.HTTPClientConfig) (config.HTTPClientConfig, error) {
 
 // isHost matches the value of a Host header (RFC 9110, 7.2), or an empty one.
 var isHost = regexp.MustCompile(`^([A-Za-z0-9._~-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])?(:[0-9]{1,5})?$`)
-
-// isToken reports whether s may stand as a header's name (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return s != ""
-}
