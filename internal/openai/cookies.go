@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -42,31 +43,22 @@ func (e *Echo) Join(before, answered []byte, now time.Time) []byte {
 	}
 	all := parseCookies(before)
 	for _, c := range parseCookies(answered) {
-		for i, old := range all {
-			if old != nil && old.Name == c.Name && old.Path == c.Path && strings.EqualFold(old.Domain, c.Domain) {
-				all[i] = nil
-			}
-		}
-		all = append(all, c)
+		all = append(slices.DeleteFunc(all, func(old *http.Cookie) bool {
+			return old.Name == c.Name && old.Path == c.Path && strings.EqualFold(old.Domain, c.Domain)
+		}), c)
 	}
+	all = slices.DeleteFunc(all, func(c *http.Cookie) bool { return !c.Expires.IsZero() && !c.Expires.After(now) })
 	var lines []string
 	size := 0
-	for i := len(all) - 1; i >= 0 && len(lines) < maxCookies; i-- {
-		c := all[i]
-		if c == nil || !c.Expires.IsZero() && !c.Expires.After(now) {
-			continue
-		}
+	for _, c := range slices.Backward(all[max(0, len(all)-maxCookies):]) {
 		text := c.String() + "\n"
 		if size += len(text); size > maxCookieBytes {
 			break
 		}
 		lines = append(lines, text)
 	}
-	var joined []byte
-	for i := len(lines) - 1; i >= 0; i-- {
-		joined = append(joined, lines[i]...)
-	}
-	return joined
+	slices.Reverse(lines)
+	return []byte(strings.Join(lines, ""))
 }
 
 func parseCookies(lines []byte) (all []*http.Cookie) {
@@ -81,13 +73,7 @@ func parseCookies(lines []byte) (all []*http.Cookie) {
 // cookies returns the value of the Cookie line of a session's next request, by RFC 6265: the cookies for the server's name and path
 // that have not expired, and over http none that is Secure.
 func (c *Client) cookies(kept []byte) string {
-	if len(kept) == 0 {
-		return ""
-	}
-	jar, err := cookiejar.New(nil)
-	if err != nil { // never, without options
-		return ""
-	}
+	jar, _ := cookiejar.New(nil) // without options it cannot fail
 	all := parseCookies(kept)
 	path, _, _ := strings.Cut(c.base.generates(c.target.API), "?")
 	at := &url.URL{Scheme: "http", Host: cmp.Or(c.target.Host, c.base.host), Path: path}
@@ -99,10 +85,8 @@ func (c *Client) cookies(kept []byte) string {
 	for _, one := range jar.Cookies(at) {
 		pairs = append(pairs, one.String())
 	}
-	for _, one := range all {
-		if one.Secure && !c.base.secure {
-			c.withheld.Store(true)
-		}
+	if !c.base.secure && slices.ContainsFunc(all, func(one *http.Cookie) bool { return one.Secure }) {
+		c.withheld.Store(true)
 	}
 	return strings.Join(pairs, "; ")
 }
