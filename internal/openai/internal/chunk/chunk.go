@@ -81,7 +81,7 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 		(&scanner{b: c.inner}).usage(&c.Usage)
 	}
 	if odd || len(c.fault) > 0 {
-		c.Failed, c.Message = envelopeOf(data).failed(c, data)
+		c.Failed, c.Message = c.fails(data)
 	}
 	if !c.Failed && !known {
 		c.Unread = data

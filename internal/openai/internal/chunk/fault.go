@@ -3,72 +3,42 @@ package chunk
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // MaxMessage bounds the text of an error, in bytes.
 const MaxMessage = 4 << 10
 
-// An envelope has the members of a chunk that can report an error.
-type envelope struct {
-	fault, object, kind, code                 value // error, object, type, error_code
-	message, detail, all, words, notice, text value // errors, error_msg, msg
+// faultKeys are the members of a chunk that can report an error: the error, what makes the chunk one, and the texts.
+// The last of them is a text of an error only if something else makes the chunk one.
+var faultKeys = [...]string{
+	"error", "object", "type", "error_code", "message", "error_msg", "msg", "detail", "errors", "text",
 }
 
-func envelopeOf(data []byte) (e envelope) {
+// fails reports whether a chunk is an error, and its text: the server's own, else the chunk itself.
+func (c *Chunk) fails(data []byte) (failed bool, message string) {
+	var found [len(faultKeys)]value
 	w := scanner{b: data}
 	w.object(func(key []byte) (ok bool) {
-		field := e.field(key)
-		if field == nil {
+		i := slices.IndexFunc(faultKeys[:], func(k string) bool { return k == string(key) })
+		if i < 0 {
 			return w.skip()
 		}
-		*field, ok = w.value()
+		found[i], ok = w.value()
 		return ok
 	})
-	return e
-}
-
-// field returns the field for a member; nil: it has none.
-func (e *envelope) field(key []byte) *value {
-	switch string(key) {
-	case "object":
-		return &e.object
-	case "error":
-		return &e.fault
-	case "type":
-		return &e.kind
-	case "error_code":
-		return &e.code
-	case "message":
-		return &e.message
-	case "detail":
-		return &e.detail
-	case "errors":
-		return &e.all
-	case "error_msg":
-		return &e.words
-	case "msg":
-		return &e.notice
-	case "text":
-		return &e.text
-	}
-	return nil
-}
-
-// failed reports whether a chunk is an error, and its text: the server's own, else the chunk itself.
-func (e envelope) failed(c *Chunk, data []byte) (failed bool, message string) {
-	for _, fault := range []value{e.fault, c.fault} {
+	object, kind, code, texts := found[1], found[2], found[3], found[4:]
+	for _, fault := range []value{found[0], c.fault} {
 		if message, failed = fault.fault(); failed {
 			return true, message
 		}
 	}
-	failed = e.object.is("error") || e.kind.is("error") || !e.code.empty()
-	bare := c.Bare && !c.Usage.Set && !c.Timings.Set
-	if !failed && !bare {
+	failed = object.is("error") || kind.is("error") || !code.empty()
+	switch bare := c.Bare && !c.Usage.Set && !c.Timings.Set; {
+	case !failed && !bare:
 		return false, ""
-	}
-	texts := []value{e.message, e.words, e.notice, e.detail, e.all}
-	if failed {
-		texts = append(texts, e.text)
+	case !failed:
+		texts = texts[:len(texts)-1]
 	}
 	for _, v := range texts {
 		if text, says := v.fault(); says {
