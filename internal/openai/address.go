@@ -176,14 +176,7 @@ func parseURL(raw string) (endpoint, error) {
 	if err := cmp.Or(printable("path", u.EscapedPath()), printable("query", u.RawQuery)); err != nil {
 		return e, err
 	}
-	port := u.Port()
-	if port == "" {
-		port = "80"
-		if e.secure {
-			port = "443"
-		}
-	}
-	e.address = net.JoinHostPort(name, port)
+	e.address = net.JoinHostPort(name, cmp.Or(u.Port(), map[bool]string{true: "443", false: "80"}[e.secure]))
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	if found := otherEndpoint.FindStringSubmatch(path); found != nil {
 		const want = "ends in %s: want an address that ends in /chat/completions, /completions or in front of them"

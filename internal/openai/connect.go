@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -61,8 +62,8 @@ func (c *Client) connect(ctx context.Context, to *pod, total time.Time) (*wire.C
 func (c *Client) Connected() bool { return c.connected.Load() }
 
 func (c *Client) open(ctx context.Context, to *pod) (*wire.Conn, error) {
-	if to == nil {
-		return nil, c.pods.Load().noPod()
+	if to == nil { // the name was not found yet
+		return nil, cmp.Or(c.pods.Load().err, errors.New("no pod is known yet"))
 	}
 	raw, err := c.dial(ctx, "tcp", to.address)
 	if err != nil {

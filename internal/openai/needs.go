@@ -27,9 +27,6 @@ func (c *Client) Need() *Need {
 func (n *Need) Set(own []int) {
 	n.client.needed.mu.Lock()
 	defer n.client.needed.mu.Unlock()
-	if n.client.needed.all == nil {
-		n.client.needed.all = map[*Need][]int{}
-	}
 	n.client.needed.all[n] = own
 	n.client.trim()
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -240,9 +239,4 @@ func (l *Lane) rest() {
 	l.conn.Used(time.Now())
 	l.pod.pool.Put(l.conn)
 	l.conn = nil
-}
-
-// noPod is why nothing can be sent before the name was found.
-func (p *pods) noPod() error {
-	return cmp.Or(p.err, errors.New("no pod is known yet"))
 }

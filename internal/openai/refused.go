@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,16 +99,14 @@ func (x *exchange) readBody(ctx context.Context, dst []byte, most int) (body []b
 	body, a, err := x.in.All(dst, most)
 	switch {
 	case err == nil:
-		return body, a, nil
 	case errors.Is(err, wire.ErrLong):
-		return body, a, failed(measure.BadStream, "the answer is over %d bytes", most)
+		f = failed(measure.BadStream, "the answer is over %d bytes", most)
 	case errors.Is(err, wire.ErrChunked):
-		return body, a, failed(measure.BadStream, "%v", err)
+		f = failed(measure.BadStream, "%v", err)
+	default:
+		f = cmp.Or(x.cutShort(ctx, err), failed(measure.Truncated, "the answer was cut short: %v", err))
 	}
-	if f := x.cutShort(ctx, err); f != nil {
-		return body, a, f
-	}
-	return body, a, failed(measure.Truncated, "the answer was cut short: %v", err)
+	return body, a, f
 }
 
 // ErrNoAnswer is in the error of a probe without an HTTP answer: the target was not reached, or did not answer in time.
