@@ -8,39 +8,29 @@ import (
 
 // countInput counts the tokens of a row's own content: its text, the contents of messages (which may be other than the
 // row's own), or those of its payload. It counts neither the tokens that a chat template adds, nor tools.
-func countInput(rec *trace.Record, messages json.RawMessage, count func([]byte) (int, error)) (int, error) {
+func countInput(
+	rec *trace.Record, messages json.RawMessage, count func([]byte) (int, error),
+) (tokens int, err error) {
+	var texts []string
 	switch {
 	case rec.Text != "":
-		return count([]byte(rec.Text))
+		texts = []string{rec.Text}
 	case messages != nil:
-		return countContents(messages, count)
+		texts = contents(messages)
 	case rec.Payload != nil:
 		var payload struct {
 			Messages json.RawMessage `json:"messages"`
 			Prompt   json.RawMessage `json:"prompt"`
 		}
-		if json.Unmarshal(rec.Payload, &payload) != nil {
-			return 0, nil
+		if json.Unmarshal(rec.Payload, &payload) == nil {
+			texts = append(contents(payload.Messages), textsIn(payload.Prompt)...)
 		}
-		tokens, err := countContents(payload.Messages, count)
-		if err != nil {
-			return 0, err
+	}
+	for _, text := range texts {
+		if text == "" {
+			continue
 		}
-		more, err := countText(payload.Prompt, count)
-		return tokens + more, err
-	}
-	return 0, nil
-}
-
-func countContents(messages json.RawMessage, count func([]byte) (int, error)) (tokens int, err error) {
-	var all []struct {
-		Content json.RawMessage `json:"content"`
-	}
-	if json.Unmarshal(messages, &all) != nil {
-		return 0, nil
-	}
-	for _, m := range all {
-		n, err := countText(m.Content, count)
+		n, err := count([]byte(text))
 		if err != nil {
 			return 0, err
 		}
@@ -49,18 +39,29 @@ func countContents(messages json.RawMessage, count func([]byte) (int, error)) (t
 	return tokens, nil
 }
 
-// countText counts the tokens of a string, or of the strings in a list, which may be parts of a message.
-func countText(text json.RawMessage, count func([]byte) (int, error)) (tokens int, err error) {
+// contents returns the texts of messages.
+func contents(messages json.RawMessage) (texts []string) {
+	var all []struct {
+		Content json.RawMessage `json:"content"`
+	}
+	if json.Unmarshal(messages, &all) != nil {
+		return nil
+	}
+	for _, m := range all {
+		texts = append(texts, textsIn(m.Content)...)
+	}
+	return texts
+}
+
+// textsIn returns a string, or the strings in a list, which may be parts of a message.
+func textsIn(text json.RawMessage) (texts []string) {
 	var s string
 	if json.Unmarshal(text, &s) == nil {
-		if s == "" {
-			return 0, nil
-		}
-		return count([]byte(s))
+		return []string{s}
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(text, &list) != nil {
-		return 0, nil
+		return nil
 	}
 	for _, part := range list {
 		var p struct {
@@ -70,14 +71,7 @@ func countText(text json.RawMessage, count func([]byte) (int, error)) (tokens in
 			p.Text = ""
 			_ = json.Unmarshal(part, &p.Text) // a part may be a string alone; others have no text
 		}
-		if p.Text == "" {
-			continue
-		}
-		n, err := count([]byte(p.Text))
-		if err != nil {
-			return 0, err
-		}
-		tokens += n
+		texts = append(texts, p.Text)
 	}
-	return tokens, nil
+	return texts
 }
