@@ -19,12 +19,6 @@ type builder struct {
 	buffers buffers
 }
 
-// take removes and returns the next message.
-func (b *builder) take() (next build) {
-	next, b.next = b.next, build{}
-	return next
-}
-
 // buffers keeps message buffers for reuse.
 type buffers struct {
 	free  [][]byte

@@ -29,7 +29,7 @@ func (r *Runner) nextBuild() (b build) {
 			r.builder.wanted.Wait()
 		}
 	}
-	b = r.builder.take()
+	b, r.builder.next = r.builder.next, build{}
 	r.mu.Unlock()
 	return b
 }

@@ -6,6 +6,7 @@ import (
 
 	"replayd/internal/dispatch"
 	"replayd/internal/measure"
+	"replayd/internal/openai"
 )
 
 // warmEvery is how often a runner looks which connections its next requests need.
@@ -13,15 +14,8 @@ const warmEvery = 50 * time.Millisecond
 
 // use is how a runner uses connections. The runner's lock guards it.
 type use struct {
-	flying []int         // requests in flight, by pod
-	took   time.Duration // moving average of how long the last requests took; 0: none has ended
-}
-
-func (u *use) begin(pod uint16) {
-	for len(u.flying) <= int(pod) {
-		u.flying = append(u.flying, 0)
-	}
-	u.flying[pod]++
+	flying [openai.MaxPods + 1]int // requests in flight, by the number of the pod
+	took   time.Duration           // moving average of how long the last requests took; 0: none has ended
 }
 
 func (u *use) end(pod uint16, t *measure.Timeline) {
@@ -63,19 +57,12 @@ func (r *Runner) warm(ctx context.Context) {
 	if !r.w.Client.Kept() {
 		return
 	}
-	tick := time.NewTicker(warmEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	repeat(ctx, warmEvery, func() {
 		keep, ahead := r.connections()
 		need.Set(keep)
 		// Requests report the failure when they cannot connect themselves.
 		_ = r.w.Client.Warm(ctx, ahead...)
-	}
+	})
 }
 
 // connections returns for each pod how many idle connections the runner keeps for the rows that are due within idle, and how many
@@ -91,9 +78,7 @@ func (r *Runner) connections() (keep, ahead []int) {
 	now := time.Now()
 	pods := make([]forecast, n)
 	for i := range pods {
-		if pods[i].took = r.use.took; i+1 < len(r.use.flying) {
-			pods[i].flying = r.use.flying[i+1]
-		}
+		pods[i] = forecast{flying: r.use.flying[i+1], took: r.use.took}
 	}
 	rows, free := r.d.Soon(idle, now)
 	for row := range rows {

@@ -82,13 +82,6 @@ func (l *lane) fill() {
 	}
 }
 
-// sendBack joins the router's token to the lane's next message, whenever that was built. The lock is held.
-func (r *Runner) sendBack(l *lane) {
-	if r.echo != nil {
-		l.wire.SendBack(r.echo, l.next.row.Token())
-	}
-}
-
 // place returns the place of a row's session among the pods of the target.
 func (r *Runner) place(row *dispatch.Row) uint64 {
 	place := r.w.Plan.Place(&row.Due)

@@ -42,7 +42,8 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 		warmer.Go(func() { r.watch(warming) })
 	}
 	if !r.w.Plan.Closed() { // the stage may be the warm-up already
-		warmer.Go(func() { r.beat(warming) })
+		// The dispatcher tells a standstill of this process from a time without events.
+		warmer.Go(func() { repeat(warming, beatEvery, func() { r.act(dispatch.Event{Kind: dispatch.Poll}) }) })
 	}
 	if r.w.Sides != nil {
 		warmer.Go(func() { r.deliverBothEnded(warming) })
@@ -124,17 +125,17 @@ func (r *Runner) stop() {
 // a second, so that it seldom takes the lock at an instant at which rows are due.
 const beatEvery = 487 * time.Millisecond
 
-// beat lets the dispatcher tell a standstill of this process from a time without events, until ctx is done.
-func (r *Runner) beat(ctx context.Context) {
-	tick := time.NewTicker(beatEvery)
+// repeat calls do each time that an interval has passed, until ctx is done.
+func repeat(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			do()
 		case <-ctx.Done():
 			return
 		}
-		r.act(dispatch.Event{Kind: dispatch.Poll})
 	}
 }
 

@@ -128,8 +128,10 @@ func (r *Runner) assign(row *dispatch.Row, now time.Time) (l *lane) {
 	l.next = handed{row, now}
 	l.fill()
 	l.req.Pod = l.wire.Aim(r.place(row))
-	r.use.begin(l.req.Pod)
-	r.sendBack(l)
+	r.use.flying[l.req.Pod]++
+	if r.echo != nil { // the router's token joins the message, whenever that was built
+		l.wire.SendBack(r.echo, row.Token())
+	}
 	return l
 }
 

@@ -55,6 +55,7 @@ type Target struct {
 
 // NewTarget returns a Target. Workloads with the same server share it.
 func NewTarget(o TargetOptions) *Target {
+	o.Log = o.Log.With("target", o.Client.Name())
 	return &Target{
 		TargetOptions: o, made: time.Now(), health: health{again: true},
 		sooner: make(chan struct{}, 1), settled: make(chan struct{}), modelKnown: make(chan struct{}),
@@ -117,7 +118,7 @@ func (t *Target) Run(ctx context.Context) error {
 	defer beside.Wait()
 	if t.Client.Named() {
 		t.Lookup(ctx)
-		beside.Go(func() { t.followPods(ctx) })
+		beside.Go(func() { repeat(ctx, lookupEvery, func() { t.Lookup(ctx) }) })
 	}
 	for ctx.Err() == nil {
 		t.mu.Lock()
@@ -144,20 +145,6 @@ func (t *Target) Run(ctx context.Context) error {
 // lookupEvery is the time from one look-up of a target's pods to the next.
 const lookupEvery = 10 * time.Second
 
-// followPods looks up the name of the target's pods again and again.
-func (t *Target) followPods(ctx context.Context) {
-	tick := time.NewTicker(lookupEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			t.Lookup(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // Lookup looks up the pods once, where they have a name, and logs a change and the first of failures in a row.
 func (t *Target) Lookup(ctx context.Context) {
 	changed, err := t.Client.Lookup(ctx)
@@ -165,11 +152,10 @@ func (t *Target) Lookup(ctx context.Context) {
 		return
 	}
 	if changed {
-		t.Log.Info("the target has these pods", "target", t.Client.Name(), "pods", strings.Join(t.Client.Pods(), " "))
+		t.Log.Info("the target has these pods", "pods", strings.Join(t.Client.Pods(), " "))
 	}
 	if failed := err != nil; failed != t.lost.Swap(failed) && failed {
-		t.Log.Warn("the target's pods cannot all be looked up: those found before still get requests",
-			"target", t.Client.Name(), "err", err)
+		t.Log.Warn("the target's pods cannot all be looked up: those found before still get requests", "err", err)
 	}
 }
 

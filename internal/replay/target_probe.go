@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -45,7 +46,7 @@ func (t *Target) probe(ctx context.Context) error {
 	failures := t.health.failures
 	t.mu.Unlock()
 	if failures == 1 && !several { // list has logged that
-		t.Log.Warn("the target does not answer as expected, retrying", "target", t.Client.Name(), "err", err)
+		t.Log.Warn("the target does not answer as expected, retrying", "err", err)
 	}
 	if err == nil || failures >= probeTries || several {
 		t.start()
@@ -55,11 +56,7 @@ func (t *Target) probe(ctx context.Context) error {
 
 // list lists the models, which shows whether the target is reached, and sets the model that requests name.
 func (t *Target) list(ctx context.Context) error {
-	timeout := t.Client.Timeouts().Connect
-	if timeout == 0 {
-		timeout = probeTimeout
-	}
-	asking, cancel := context.WithTimeout(ctx, timeout)
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(t.Client.Timeouts().Connect, probeTimeout))
 	defer cancel()
 	models, err := t.Client.Models(asking)
 	switch {
@@ -99,12 +96,12 @@ func (t *Target) choose(models []openai.Model) error {
 	case err != nil:
 		return err
 	case unclear != nil:
-		t.Log.Info("the target lists one model again", "target", t.Client.Name(), "model", m.ID)
+		t.Log.Info("the target lists one model again", "model", m.ID)
 	}
 	if why, wanted := t.Client.NotExact(); wanted && why != t.inexact {
 		t.inexact = why
 		if why != "" {
-			t.Log.Warn("exact lengths are not asked for", "target", t.Client.Name(), "reason", why)
+			t.Log.Warn("exact lengths are not asked for", "reason", why)
 		}
 	}
 	if before != m.ID {
@@ -121,11 +118,10 @@ func (t *Target) logUnclear(err, before error, model secret.Text) {
 	switch {
 	case err == nil || before != nil && before.Error() == err.Error():
 	case model != "":
-		t.Log.Warn("the target lists several models or none: keeping the model, retrying", "target", t.Client.Name(),
-			"model", model, "err", err)
+		t.Log.Warn("the target lists several models or none: keeping the model, retrying", "model", model, "err", err)
 	case t.Patient && errors.Is(err, openai.ErrSeveralModels):
 		t.Log.Error("the target lists several models or none: its workloads wait until it lists one, or a reload names one",
-			"target", t.Client.Name(), "err", err)
+			"err", err)
 	}
 }
 
@@ -141,7 +137,7 @@ func (t *Target) measure(ctx context.Context) error {
 		return err
 	}
 	if old := t.tokens.Swap(int64(n)); old != int64(n) {
-		t.Log.Info("chat template measured", "target", t.Client.Name(), "tokens", n, "previous_tokens", old)
+		t.Log.Info("chat template measured", "tokens", n, "previous_tokens", old)
 	}
 	return nil
 }
@@ -149,19 +145,16 @@ func (t *Target) measure(ctx context.Context) error {
 // ended takes a request that has ended. Some are no event: an answer that came too late, for example.
 func (t *Target) ended(req *measure.Request) {
 	if t.Client.Untyped() && !t.noType.Swap(true) {
-		t.Log.Warn("the target answers without a Content-Type: its answers are read as the type that was asked for",
-			"target", t.Client.Name())
+		t.Log.Warn("the target answers without a Content-Type: its answers are read as the type that was asked for")
 	}
 	if t.Client.Withheld() && !t.secure.Swap(true) {
-		t.Log.Warn("a cookie of the target's answers is not sent back: it is Secure, and the target's address is http",
-			"target", t.Client.Name())
+		t.Log.Warn("a cookie of the target's answers is not sent back: it is Secure, and the target's address is http")
 	}
 	switch _, fault := t.Client.TLSFiles(); {
 	case fault != nil && !t.badTLS.Swap(true):
-		t.Log.Warn("the target's certificates cannot be used: new connections have those that were read before", "target",
-			t.Client.Name(), "err", fault)
+		t.Log.Warn("the target's certificates cannot be used: new connections have those that were read before", "err", fault)
 	case fault == nil && t.badTLS.Swap(false):
-		t.Log.Info("the target's certificates are read again", "target", t.Client.Name())
+		t.Log.Info("the target's certificates are read again")
 	}
 	switch o := req.Outcome; {
 	case o.Unreached():
@@ -201,9 +194,9 @@ func (t *Target) see(e targetEvent, why secret.Text, id string) {
 	}
 	switch {
 	case before == up && after == down:
-		t.Log.Warn("the target is unreachable", "target", t.Client.Name(), "id", id, "err", why)
+		t.Log.Warn("the target is unreachable", "id", id, "err", why)
 	case before != up && after == up:
-		t.Log.Info("the target answers", "target", t.Client.Name(), "model", model)
+		t.Log.Info("the target answers", "model", model)
 	}
 	if sooner {
 		select {
