@@ -74,10 +74,13 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 	return Free, 0
 }
 
-// Soon yields the rows that come due within a span from now, and says how many may be sent at once now. None may be while that is
-// forbidden.
+// Soon yields the rows that come due within a span from now, and says how many of them may be sent at once now. While
+// none may be sent it yields none.
 func (d *Dispatcher) Soon(span time.Duration, now time.Time) (rows iter.Seq[*Row], free int) {
-	free = d.mayGo()
+	free = d.free
+	if d.Breaker.State() == limits.HalfOpen {
+		free = min(free, 1)
+	}
 	return func(yield func(*Row) bool) {
 		if d.paused || d.Breaker.State() == limits.Open {
 			return
@@ -103,19 +106,4 @@ func (d *Dispatcher) HasTurns() bool {
 		}
 	}
 	return false
-}
-
-// mayGo returns how many rows may be sent at once now.
-func (d *Dispatcher) mayGo() int {
-	most := d.free
-	switch d.Breaker.State() {
-	case limits.Open:
-		return 0
-	case limits.HalfOpen:
-		most = min(most, 1)
-	}
-	if d.paused {
-		return 0
-	}
-	return most
 }
