@@ -44,20 +44,18 @@ func (d *Dispatcher) join(r *Row) {
 	d.prebuild(r)
 }
 
-// next reports the instants at which fireClosed has work.
-func (c *closedLoop) next(earlier func(time.Time)) {
-	if c.opens.After(c.fired) {
-		earlier(c.opens)
-	}
-	if !c.again.IsZero() {
-		earlier(c.again)
+// next returns the earliest instant at which fireClosed has work; zero: there is none.
+func (c *closedLoop) next() (at time.Time) {
+	if at = c.again; c.opens.After(c.fired) {
+		at = earlier(at, c.opens)
 	}
 	if len(c.pausedLanes) > 0 {
-		earlier(c.pausedLanes[0])
+		at = earlier(at, c.pausedLanes[0])
 	}
 	if len(c.vacant) > 0 {
-		earlier(c.vacant[0])
+		at = earlier(at, c.vacant[0])
 	}
+	return at
 }
 
 func (d *Dispatcher) fireClosed(now time.Time) {

@@ -53,14 +53,9 @@ func (d *Dispatcher) retires(now Clock) time.Time {
 // end handles the end of the plan, those of loops, and the handover once they are reached. It returns the earliest of at and those instants.
 // All wait for a step that has fired: rows due before them come due first, and are not lost to an event in between.
 func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
-	earlier := func(end time.Time) {
-		if at.IsZero() || end.Before(at) {
-			at = end
-		}
-	}
 	if !d.ends.IsZero() && !d.stopped && !d.exhausted {
 		if !fired || now.Own.Before(d.ends) {
-			earlier(d.ends)
+			at = earlier(at, d.ends)
 		} else {
 			d.exhausted = true
 			d.forgetUndue()
@@ -70,7 +65,7 @@ func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	for len(d.bounded) > 0 && !d.stopped {
 		l := d.bounded[0]
 		if !fired || now.Own.Before(l.ends) {
-			earlier(l.ends)
+			at = earlier(at, l.ends)
 			break
 		}
 		d.bounded = d.bounded[1:]
@@ -78,7 +73,7 @@ func (d *Dispatcher) end(now Clock, at time.Time, fired bool) time.Time {
 	}
 	if end := d.retires(now); !end.IsZero() && !d.stopped {
 		if !fired || now.Own.Before(end) {
-			earlier(end)
+			at = earlier(at, end)
 		} else {
 			d.do(Action{Kind: Retired})
 		}

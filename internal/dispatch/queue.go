@@ -181,21 +181,24 @@ func (d *Dispatcher) pause(on bool, now time.Time) {
 
 // next returns the earliest instant at which fire has work; zero: there is none.
 func (d *Dispatcher) next() (at time.Time) {
-	earlier := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
 	if d.closed != nil {
-		d.closed.next(earlier)
+		at = d.closed.next()
 	} else if r := d.upcoming.first; r != nil {
-		earlier(r.Due.At)
+		at = r.Due.At
 	}
 	if r := d.delayed.front(); r != nil {
-		earlier(r.Ready)
+		at = earlier(at, r.Ready)
 	}
 	if r := d.waiting.first; r != nil && d.MaxWait > 0 {
-		earlier(r.Ready.Add(d.MaxWait))
+		at = earlier(at, r.Ready.Add(d.MaxWait))
 	}
 	return at
+}
+
+// earlier returns the earlier one of two instants; a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
