@@ -34,40 +34,21 @@ func (s *Select) Check() (f fault.List) {
 	for _, u := range s.UUID {
 		f.If(len(u) < minUUID, "uuid", "want %d characters or more, got %q", minUUID, u)
 	}
-	for _, l := range s.patterns() {
-		if _, err := path.Match(l.pattern, ""); err != nil {
-			f.Add(l.name, "%q: %v", l.pattern, err)
+	for _, l := range [][2]string{{"namespace", s.Namespace}, {"pod", s.Pod}} {
+		if _, err := path.Match(l[1], ""); err != nil {
+			f.Add(l[0], "%q: %v", l[1], err)
 		}
 	}
 	return f
 }
 
-type pattern struct {
-	name, pattern string
-	of            func(*Device) string
-}
-
-func (s *Select) patterns() []pattern {
-	return []pattern{
-		{"namespace", s.Namespace, func(d *Device) string { return string(d.Namespace) }},
-		{"pod", s.Pod, func(d *Device) string { return string(d.Pod) }},
-	}
-}
-
 func (s *Select) has(d *Device) bool {
 	named := func(u string) bool { return strings.HasPrefix(string(d.UUID), u) }
-	if len(s.UUID) > 0 && !slices.ContainsFunc(s.UUID, named) {
-		return false
+	fits := func(pattern string, label secret.Text) bool {
+		ok, err := path.Match(pattern, string(label))
+		return pattern == "" || ok && err == nil
 	}
-	for _, l := range s.patterns() {
-		if l.pattern == "" {
-			continue
-		}
-		if ok, err := path.Match(l.pattern, l.of(d)); err != nil || !ok {
-			return false
-		}
-	}
-	return true
+	return (len(s.UUID) == 0 || slices.ContainsFunc(s.UUID, named)) && fits(s.Namespace, d.Namespace) && fits(s.Pod, d.Pod)
 }
 
 // choose returns the selected devices without duplicates. A source lists a GPU that several pods share once per pod.
