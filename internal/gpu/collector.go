@@ -226,11 +226,7 @@ func (s *shown) collect(ch chan<- prometheus.Metric) {
 	show := func(d *prometheus.Desc, kind prometheus.ValueType, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, s.target, s.kind, s.address)
 	}
-	up := 0.0
-	if s.up() {
-		up = 1
-	}
-	show(descUp, prometheus.GaugeValue, up)
+	show(descUp, prometheus.GaugeValue, map[bool]float64{true: 1}[s.up()])
 	show(descDuration, prometheus.GaugeValue, s.duration.Seconds())
 	show(descErrors, prometheus.CounterValue, float64(s.errors))
 	show(descDuplicates, prometheus.GaugeValue, float64(s.dropped))

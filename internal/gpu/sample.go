@@ -45,11 +45,7 @@ func (d *Device) series(target string) []*scrape.Series {
 			continue
 		}
 		for _, r := range throttleReasons {
-			bit := 0.0
-			if uint64(v)&r.bit != 0 {
-				bit = 1
-			}
-			add(f, bit, r.name)
+			add(f, map[bool]float64{true: 1}[uint64(v)&r.bit != 0], r.name)
 		}
 	}
 	return list
