@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -24,21 +23,6 @@ func (b badLine) err() error {
 	return errorOf(ReasonParse, "line %d: %s, got %q", b.n, b.why, clip(string(b.text[:min(len(b.text), 200)]), 80))
 }
 
-// textLines yields the non-blank lines of a page with their numbers, counted from 1. It trims blanks and carriage
-// returns: the parser of 0.0.4 takes leading blanks for a part of the name and rejects a carriage return. whole is
-// false for a last line without a line end.
-func textLines(body []byte) iter.Seq2[badLine, bool] {
-	return func(yield func(line badLine, whole bool) bool) {
-		for n := 1; len(body) > 0; n++ {
-			text, rest, whole := bytes.Cut(body, []byte("\n"))
-			body = rest
-			if text = bytes.Trim(text, " \t\r"); len(text) > 0 && !yield(badLine{n: n, text: text}, whole) {
-				return
-			}
-		}
-	}
-}
-
 // A tidied is the lines of a page as the parser gets them. Each line is one entry of the parser, so that errors can be given a line number, which the
 // parser does not report.
 type tidied struct {
@@ -48,16 +32,22 @@ type tidied struct {
 	last  badLine
 }
 
-// tidy copies the lines for the parser.
+// tidy copies the lines for the parser, without blank ones. It trims blanks and carriage returns: the parser of 0.0.4
+// takes leading blanks for a part of the name and rejects a carriage return.
 func tidy(body []byte, openMetrics bool) tidied {
 	clean := tidied{text: make([]byte, 0, len(body)+2)} // room for the line end that the parser appends
-	for line, whole := range textLines(body) {
+	for n := 1; len(body) > 0; n++ {
+		text, rest, whole := bytes.Cut(body, []byte("\n"))
+		body = rest
+		if text = bytes.Trim(text, " \t\r"); len(text) == 0 {
+			continue
+		}
+		line := badLine{n: n, text: text}
 		if !whole && (!openMetrics || string(line.text) != "# EOF") {
 			line.why = "the page ends in mid-line, want a line end"
 			clean.cut, clean.last = true, line
 			break
 		}
-		text := line.text
 		switch {
 		case len(text) > maxLineBytes && text[0] == '#':
 			text = []byte("#")

@@ -76,14 +76,7 @@ func (r Row) rank(p *Page, s Sample) secret.Text {
 
 // isDamaged reports whether a line of the row's families could not be read, so that its figures would be wrong.
 func (r Row) isDamaged(p *Page) bool {
-	if len(p.damaged) == 0 {
-		return false
-	}
-	names := r.names()
-	if r.Plus != "" {
-		names = append(names, r.added().names()...)
-	}
-	return slices.ContainsFunc(append(names, r.Less), p.isDamaged)
+	return len(p.damaged) > 0 && slices.ContainsFunc(r.reads(), p.isDamaged)
 }
 
 // values returns the row's counter or gauge by rank, in the order of the page. gap is true if ranks are missing.

@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
@@ -100,12 +101,7 @@ func (r Row) kind() Kind {
 	return Histogram
 }
 
-func (r Row) scale() float64 {
-	if r.Scale == 0 {
-		return 1
-	}
-	return r.Scale
-}
+func (r Row) scale() float64 { return cmp.Or(r.Scale, 1) }
 
 // reads returns the names of all samples that the row's figure depends on.
 func (r Row) reads() []string {
