@@ -144,10 +144,10 @@ func (e *engine) collect(ch chan<- prometheus.Metric, a address) {
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, a.target, a.replica)
 	}
-	gauge(descUp, truth(s.up()))
+	gauge(descUp, map[bool]float64{true: 1}[s.up()])
 	gauge(descDuration, s.duration.Seconds())
 	gauge(descSamples, float64(s.samples))
-	gauge(descShared, truth(s.shared))
+	gauge(descShared, map[bool]float64{true: 1}[s.shared])
 	if !s.at.IsZero() {
 		gauge(descAge, time.Since(s.at).Seconds())
 	}
@@ -159,11 +159,4 @@ func (e *engine) collect(ch chan<- prometheus.Metric, a address) {
 	for i, r := range reasons {
 		ch <- prometheus.MustNewConstMetric(descErrors, prometheus.CounterValue, float64(e.failures[i].Load()), a.target, a.replica, string(r))
 	}
-}
-
-func truth(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

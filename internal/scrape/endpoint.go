@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"replayd/internal/scarce"
@@ -27,12 +26,6 @@ type endpoint struct {
 	looked  chan struct{} // closed when the page has been read once, well or not
 	look    func()        // closes it, once
 	copies  copies        // guarded by turn
-}
-
-func newEndpoint(t *Target, replica string, f *Fetcher) *endpoint {
-	e := &endpoint{target: t, replica: replica, fetcher: f, turn: make(chan struct{}, 1), looked: make(chan struct{})}
-	e.look = sync.OnceFunc(func() { close(e.looked) })
-	return e
 }
 
 // hasLooked reports whether the page has been read once.

@@ -130,7 +130,11 @@ func (t *Target) endpoint(replica, address string) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newEndpoint(t, string(secret.Set(nil).Text(replica, maxLabel)), f), nil
+	looked := make(chan struct{})
+	return &endpoint{
+		target: t, replica: string(secret.Set(nil).Text(replica, maxLabel)), fetcher: f, turn: make(chan struct{}, 1),
+		looked: looked, look: sync.OnceFunc(func() { close(looked) }),
+	}, nil
 }
 
 // Show exports the target's engines. Run exports them as well, and removes them when it returns.
