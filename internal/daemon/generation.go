@@ -59,8 +59,9 @@ type scraper struct {
 type shared struct {
 	sink     *records.Sink
 	endSink  context.CancelFunc // ends everything that outlives the workloads; nil: nothing runs
-	sinkDone chan error
-	ending   *ending // nil: nothing runs
+	sinkDone chan struct{}      // closed when the sink has ended
+	sinkErr  error              // why records were lost; set before that
+	ending   *ending            // nil: nothing runs
 	watchdog *watchdog
 	pacer    *replay.Pacer    // of all workloads; nil: nothing runs
 	waiting  dispatch.Waiting // of all workloads

@@ -29,8 +29,11 @@ func (g *Generation) OpenRecords() error {
 // Start replays all workloads. When ctx is cancelled they drain; a cancelled hard aborts the requests in flight.
 func (g *Generation) Start(ctx, hard context.Context) {
 	side, end := context.WithCancel(context.WithoutCancel(ctx))
-	g.shared.endSink, g.shared.sinkDone = end, make(chan error, 1)
-	go func() { g.shared.sinkDone <- g.shared.sink.Run(side) }() // Close waits for it
+	g.shared.endSink, g.shared.sinkDone = end, make(chan struct{})
+	go func() { // Close waits for it
+		defer close(g.shared.sinkDone)
+		g.shared.sinkErr = g.shared.sink.Run(side)
+	}()
 	g.shared.ending = newEnding()
 	g.shared.ending.drain.Store(int64(g.options.Config.Drain))
 	g.shared.ending.follow(ctx, hard)
@@ -65,12 +68,6 @@ func (g *Generation) Close() error {
 	}
 	s.endSink()
 	g.endComparisons(nil)
-	sinkDone := make(chan struct{})
-	var lost error
-	go func() {
-		defer close(sinkDone)
-		lost = <-s.sinkDone
-	}()
 	// The last judgments are part of the state. A comparison that is stuck is in it as it was.
 	if !endsWithin(s.ending.judged, s.paced.Wait) {
 		judging := s.watchdog.left("comparison")
@@ -84,13 +81,13 @@ func (g *Generation) Close() error {
 	if !endsWithin(s.ending.files, s.state.Close) {
 		left = append(left, "the state file")
 	}
-	if !endsBefore(sinkDone, s.ending.files) {
+	if !endsBefore(s.sinkDone, s.ending.files) {
 		return &LeftError{append(left, "the end of the records")}
 	}
 	if len(left) > 0 {
-		return errors.Join(&LeftError{left}, lost)
+		return errors.Join(&LeftError{left}, s.sinkErr)
 	}
-	return lost
+	return s.sinkErr
 }
 
 // leave reports the parts that have not ended in time.
