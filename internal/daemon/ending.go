@@ -46,24 +46,23 @@ var errSlowStart = errors.New("stopped during the start, while a file or a direc
 
 // startWithin returns what a start has made. A stop waits for it only briefly: a stuck open or read never ends.
 func startWithin(ctx context.Context, start func() (*Generation, error)) (*Generation, error) {
-	end := make(chan func() (*Generation, error), 1)
+	var made *Generation
+	var err error
+	done := make(chan struct{})
 	go func() {
-		made, err := start()
-		end <- func() (*Generation, error) { return made, err }
+		defer close(done)
+		made, err = start()
 	}()
 	select {
-	case result := <-end:
-		return result()
+	case <-done:
 	case <-ctx.Done():
+		select {
+		case <-done:
+		case <-time.After(endWithin):
+			return nil, errSlowStart
+		}
 	}
-	timer := time.NewTimer(endWithin)
-	defer timer.Stop()
-	select {
-	case result := <-end:
-		return result()
-	case <-timer.C:
-		return nil, errSlowStart
-	}
+	return made, err
 }
 
 // A LeftError says what was left behind by a stop, because it was stuck.

@@ -92,14 +92,12 @@ func (g *Generation) settle(ctx context.Context, old *Generation) {
 			g.asked = append(g.asked, w.server)
 		}
 	}
-	patience := time.NewTimer(5 * time.Second)
-	defer patience.Stop()
+	patience, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
 	for _, s := range g.asked {
 		select {
 		case <-s.watch.Settled():
-		case <-patience.C:
-			patience.Reset(0)
-		case <-ctx.Done():
+		case <-patience.Done():
 		}
 	}
 }

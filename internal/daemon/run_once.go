@@ -161,11 +161,8 @@ func (g *Generation) outlast(ctx context.Context) (cut error) {
 
 // awaitLastScrape waits for Hold, so that a last scrape sees the end of the run.
 func (o Once) awaitLastScrape(ctx context.Context, address string) {
-	timer := time.NewTimer(o.Hold)
-	defer timer.Stop()
+	hold, cancel := context.WithTimeout(ctx, o.Hold)
+	defer cancel()
 	o.Log.Info("holding: /metrics stays up for a last scrape", "url", address+"/metrics", "until", time.Now().Add(o.Hold).Format(time.RFC3339))
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	<-hold.Done()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"replayd/internal/secret"
@@ -23,9 +24,8 @@ func (g *Generation) watchUnreached(patience time.Duration, giveUp func(error)) 
 		return func() {}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var looking sync.WaitGroup
+	looking.Go(func() {
 		tick := time.NewTicker(checkEvery)
 		defer tick.Stop()
 		for due := (time.Time{}); ; {
@@ -46,10 +46,10 @@ func (g *Generation) watchUnreached(patience time.Duration, giveUp func(error)) 
 				return
 			}
 		}
-	}()
+	})
 	return func() {
 		stop()
-		<-done
+		looking.Wait()
 	}
 }
 

@@ -65,14 +65,12 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 			w.setFailure(err)
 			o.Log.Error("the trace has errors: retrying", "workload", w.config.Name, "err", err)
 		}
-		timer := time.NewTimer(pause)
-		pause = min(2*pause, rereadMost)
 		select {
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-w.quit:
 		case <-ctx.Done():
 		}
-		timer.Stop()
+		pause = min(2*pause, rereadMost)
 	}
 }
 
