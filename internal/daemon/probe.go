@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,15 +25,8 @@ const probeTime = 10 * time.Second
 func Probe(ctx context.Context, c config.Config, engines map[string]string, userAgent string) error {
 	var faults fault.List
 	for _, t := range c.Targets {
-		address := engines[t.Name]
-		if address == "" {
-			address = engines[""]
-		}
-		if address == "" {
-			continue
-		}
-		needs := limitsOf(c, t.Name)
-		if len(needs) == 0 {
+		address, needs := cmp.Or(engines[t.Name], engines[""]), limitsOf(c, t.Name)
+		if address == "" || len(needs) == 0 {
 			continue
 		}
 		load, err := readPage(ctx, t, address, userAgent)

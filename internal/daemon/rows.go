@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -169,10 +170,7 @@ func syntheticRows(c config.Workload) (*rowSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := c.Synthetic.Requests
-	if n == 0 {
-		n = c.Rows
-	}
+	n := cmp.Or(c.Synthetic.Requests, c.Rows)
 	// Comparisons over time need one digest: other lengths or another seed make other rows.
 	digest := sha256.Sum256(fmt.Appendf(nil, "%+v %d", made, n))
 	return &rowSource{source: schedule.Generated(n, made.Rows), stats: noTrace("", "synthetic", n, hex.EncodeToString(digest[:]))}, nil

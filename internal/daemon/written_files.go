@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,11 +52,8 @@ func (w written) checkOwn(all []config.NamedFile) (faults fault.List) {
 		if f.Key == w.key || f.Key == "state.path" || !w.meets(f) { // a state that meets the records has the fault
 			continue
 		}
-		key := f.Key
-		if key == "" {
-			key = "the configuration"
-		}
-		faults.Add(w.key, "%s: want a file of its own, got that of %s, %s", w.path, key, f.Path)
+		faults.Add(w.key, "%s: want a file of its own, got that of %s, %s",
+			w.path, cmp.Or(f.Key, "the configuration"), f.Path)
 		return faults
 	}
 	return nil

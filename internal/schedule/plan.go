@@ -2,6 +2,7 @@
 package schedule
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -93,10 +94,7 @@ func (p *Plan) lay() (natural time.Duration, err error) {
 	if err := p.countWindow(); err != nil {
 		return 0, err
 	}
-	most := p.o.Rows
-	if most == 0 {
-		most = p.window
-	}
+	most := cmp.Or(p.o.Rows, p.window)
 	if p.Closed() {
 		p.rows = most
 		return 0, nil
