@@ -26,19 +26,14 @@ func (g *Generation) NotExact() string {
 // Progress returns the progress of a generation that was started and none of whose plans loops.
 func (g *Generation) Progress() Progress {
 	s := Progress{Ledger: g.options.Meter.Ledger()}
-	known := true
 	for _, w := range g.workloads {
 		at := w.current().State()
 		if at.Period == 0 || w.config.Rows > 0 {
-			known = false
-			continue
+			return Progress{Ledger: s.Ledger}
 		}
 		played := float64(at.Position-w.config.Trace.From) / w.config.Speed
 		s.Length = max(s.Length, at.Period)
 		s.Left = max(s.Left, at.Next+at.Period-time.Duration(played))
-	}
-	if !known {
-		s.Length, s.Left = 0, 0
 	}
 	return s
 }
