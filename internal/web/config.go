@@ -65,12 +65,6 @@ func CheckConfig(file string) error {
 	return nil
 }
 
-// filesOf returns the files that a TLS section in the folder dir names.
-func filesOf(c web.TLSConfig, dir string) []string {
-	c.SetDirectory(dir)
-	return []string{c.TLSCertPath, c.TLSKeyPath, c.ClientCAs}
-}
-
 // schemeOf checks a web configuration file, "" for none, and returns http or https: exporter-toolkit serves plain HTTP
 // if the file has no TLS section. Its error names the file.
 func schemeOf(path string) (string, error) {
@@ -88,7 +82,8 @@ func schemeOf(path string) (string, error) {
 		TLS web.TLSConfig `yaml:"tls_server_config"`
 	}
 	faulty := yaml.Unmarshal(text, &c)
-	for _, path := range filesOf(c.TLS, filepath.Dir(path)) {
+	c.TLS.SetDirectory(filepath.Dir(path))
+	for _, path := range []string{c.TLS.TLSCertPath, c.TLS.TLSKeyPath, c.TLS.ClientCAs} {
 		if err := file.Check(path, false); err != nil { // exporter-toolkit opens them, and would wait for the writer of a pipe
 			return "", fmt.Errorf("%s: %w", path, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -34,10 +35,8 @@ func candidateVersion(w http.ResponseWriter, r *http.Request) (string, error) {
 	} else {
 		version = named[0]
 	}
-	printable := utf8.ValidString(version)
-	for _, c := range version {
-		printable = printable && unicode.IsPrint(c)
-	}
+	hidden := func(c rune) bool { return !unicode.IsPrint(c) }
+	printable := utf8.ValidString(version) && !strings.ContainsFunc(version, hidden)
 	if version == "" || len(version) > maxVersion || !printable {
 		return "", fmt.Errorf("%s: want 1 to %d bytes of printable text, got %d bytes: %.60q",
 			field, maxVersion, len(version), version)
