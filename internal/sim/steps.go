@@ -31,17 +31,14 @@ type stepSeat struct {
 	wake   chan struct{} // capacity 1: ready has grown
 }
 
-// advance ends all steps that are over at an instant. The lock is held.
-func (b *Batch) advance(now time.Time) {
+// Advance ends all steps that are over at an instant. The lock is held, or the batch is one of NewBatch.
+func (b *Batch) Advance(now time.Time) {
 	for !b.ends.IsZero() && !b.ends.After(now) {
 		at := b.ends
 		b.endStep(at)
 		b.beginStep(at)
 	}
 }
-
-// Advance ends all steps of a batch of NewBatch that are over at an instant.
-func (b *Batch) Advance(now time.Time) { b.advance(now) }
 
 // StepEnds returns the end of the step in progress; the zero time: there is none.
 func (b *Batch) StepEnds() time.Time { return b.ends }
@@ -168,7 +165,7 @@ func (b *Batch) follow() {
 func (b *Batch) stepEnded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.advance(time.Now())
+	b.Advance(time.Now())
 	b.follow()
 }
 
@@ -176,7 +173,7 @@ func (b *Batch) stepEnded() {
 func (b *Batch) enterShared(s *Seat) {
 	s.wake = make(chan struct{}, 1)
 	idle := b.ends.IsZero()
-	b.advance(s.entered)
+	b.Advance(s.entered)
 	if b.ends.IsZero() {
 		b.beginStep(s.entered)
 	}
