@@ -139,20 +139,25 @@ func (c *Client) Renew() {
 }
 
 // Warm opens connections until so many of them are in the pool of each pod, none older than Idle: of the first one
-// need[0], and so on. It returns then, or with the first error. A request takes a connection from the pool before one is
-// dialed, so that none is dialed at a due instant. A later call adds the connections that are missing. For 10 s after a server
-// refused one, or ended it before its first request, it opens none there.
+// need[0], and so on. A request takes a connection from the pool before one is dialed, so that none is dialed at a due instant. A later
+// call adds the connections that are missing. A pod that refuses one is asked for no further one, for 10 s, as is a pod that ended one
+// before its first request; the others get theirs. The error is that of the first pod that refused.
 func (c *Client) Warm(ctx context.Context, need ...int) error {
+	type place struct {
+		*pod
+		ctx  context.Context // ended by a refusal of this pod
+		stop context.CancelCauseFunc
+	}
 	now := c.pods.Load().all
-	var missing []*pod
+	var missing []place
 	for i, p := range now[:min(len(now), len(need))] {
-		missing = append(missing, slices.Repeat([]*pod{p}, p.pool.Missing(need[i], time.Now(), c.target.Idle))...)
+		of, stop := context.WithCancelCause(ctx)
+		defer stop(nil)
+		missing = append(missing, slices.Repeat([]place{{p, of, stop}}, p.pool.Missing(need[i], time.Now(), c.target.Idle))...)
 	}
 	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
-	joint, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	var group sync.WaitGroup
-	tickets := make(chan *pod, len(missing))
+	tickets := make(chan place, len(missing))
 	for _, p := range missing {
 		tickets <- p
 	}
@@ -160,22 +165,28 @@ func (c *Client) Warm(ctx context.Context, need ...int) error {
 	for range min(len(missing), together) {
 		group.Go(func() {
 			for p := range tickets {
-				made, f := c.connect(joint, p, time.Time{})
-				if f != nil {
-					p.pool.Spurned(time.Now())
-					cancel(errors.New(f.text)) // the others would fail, too
-					return
+				if p.ctx.Err() != nil {
+					continue
 				}
-				p.pool.Add(made)
+				made, f := c.connect(p.ctx, p.pod, time.Time{})
+				switch {
+				case f == nil:
+					p.pool.Add(made)
+				case p.ctx.Err() == nil:
+					p.pool.Spurned(time.Now())
+					p.stop(errors.New(f.text)) // its other connections would fail, too
+				}
 			}
 		})
 	}
 	group.Wait()
-	switch err := context.Cause(joint); {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("warm up %s: %s", c.base, c.Redact(err.Error()))
+	}
+	for _, p := range missing {
+		if err := context.Cause(p.ctx); err != nil {
+			return fmt.Errorf("warm up %s: %s", c.base, c.Redact(err.Error()))
+		}
 	}
 	return nil
 }

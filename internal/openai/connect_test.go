@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -99,6 +100,47 @@ func TestWarmFails(t *testing.T) {
 		cancel()
 		if err := c.Warm(ctx, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("want context.Canceled, got %v", err)
+		}
+	})
+}
+
+// A pod that refuses takes no connections from the others, and they are not spurned for it; nor is any by a call that is cancelled.
+func TestWarmWithABadPod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		two := func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}, nil
+		}
+		c := newClient(t, Target{Options: Options{Pods: []string{"dns+pods:8000"}}, Resolve: two})
+		if _, err := c.Lookup(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c.dial = func(ctx context.Context, _, address string) (net.Conn, error) {
+			if address == "10.0.0.1:8000" {
+				return nil, errors.New("refused")
+			}
+			select {
+			case <-time.After(time.Second):
+				near, _ := net.Pipe()
+				return near, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		good := &c.pods.Load().all[1].pool
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		if err := c.Warm(ctx, 0, 3); !errors.Is(err, context.DeadlineExceeded) || good.Missing(3, time.Now(), DefaultIdle) != 3 {
+			t.Errorf("cancelled: %v, %d missing", err, good.Missing(3, time.Now(), DefaultIdle))
+		}
+		err := c.Warm(t.Context(), 40, 40)
+		if err == nil || !strings.HasSuffix(err.Error(), "refused") {
+			t.Errorf("want the error of the first pod, got %v", err)
+		}
+		if n := good.Fresh(time.Now(), DefaultIdle); n != 40 {
+			t.Errorf("%d connections to the good pod, want 40", n)
+		}
+		if n := c.pods.Load().all[0].pool.Missing(40, time.Now(), DefaultIdle); n != 0 {
+			t.Errorf("%d connections are to be opened to the bad one within 10 s", n)
 		}
 	})
 }
