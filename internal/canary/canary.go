@@ -116,15 +116,7 @@ func (o Options) Check() (f fault.List) {
 
 // ToleranceOf returns the tolerance of a metric: the share by which a latency may be longer, or the excess of a share of requests.
 func (o *Options) ToleranceOf(m Metric) float64 {
-	switch m {
-	case Tail:
-		return o.ToleranceTail
-	case Queued:
-		return o.ToleranceQueued
-	case Bad:
-		return o.ToleranceBad
-	}
-	return o.Tolerance
+	return [...]float64{o.Tolerance, o.Tolerance, o.Tolerance, o.ToleranceTail, o.ToleranceQueued, o.ToleranceBad}[m]
 }
 
 // threshold returns the tolerance of a share, or ln(1 + tolerance) of a latency.

@@ -29,7 +29,7 @@ type test struct {
 }
 
 func newTest(o Options, m Metric) test {
-	t := test{metric: m, threshold: o.threshold(m), wander: o.Wander, neighbors: newNeighbors()}
+	t := test{metric: m, threshold: o.threshold(m), wander: o.Wander}
 	switch {
 	case m.IsLatency():
 		t.ratio = newInterval(t.threshold, t.wander, o.FailLog10(), o.PassLog10())

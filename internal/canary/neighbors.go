@@ -20,10 +20,8 @@ const (
 	maxStretches  = 10
 )
 
-func newNeighbors() neighbors { return neighbors{Stretches: make([]float64, 0, maxStretches)} }
-
 func (n neighbors) clone() neighbors {
-	n.Stretches = append(make([]float64, 0, maxStretches), n.Stretches...)
+	n.Stretches = append([]float64{}, n.Stretches...)
 	return n
 }
 
@@ -43,10 +41,7 @@ func (n *neighbors) add(v float64) {
 	if n.Present.N < stretchBlocks {
 		return
 	}
-	if len(n.Stretches) == maxStretches {
-		n.Stretches = n.Stretches[:copy(n.Stretches, n.Stretches[1:])]
-	}
-	n.Stretches = append(n.Stretches, n.Present.correlation())
+	n.Stretches = latest(n.Stretches, n.Present.correlation(), maxStretches)
 	n.Present = stretch{}
 }
 

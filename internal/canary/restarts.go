@@ -6,9 +6,9 @@ import "math"
 // its time begins, so the sum begins at 1, and it is a supermartingale like each of them: the error is spent once, however often an engine
 // restarts. Without a restart it costs one bit. The zero value is that before the first bit.
 type Restarts struct {
-	Evidence         // since the latest restart
-	Count    int64   // of restarts
-	past     float64 // decimal logarithm of Σ 2⁻ᵏ E⁽ᵏ⁾ of the times that have ended; nothing at a count of 0
+	Evidence `json:"-"` // since the latest restart
+	Count    int64      `json:"count"`      // of restarts
+	Past     float64    `json:"past_log10"` // decimal logarithm of Σ 2⁻ᵏ E⁽ᵏ⁾ of the times that have ended; nothing at a count of 0
 }
 
 // addLog10 is the decimal logarithm of 10ᵃ + 10ᵇ. One of them may be −∞.
@@ -24,9 +24,9 @@ func (r *Restarts) weight() float64 { return -float64(r.Count+1) * math.Log10(2)
 func (r *Restarts) Restart() {
 	ended := r.weight() + r.Evidence.Log10()
 	if r.Count > 0 {
-		ended = addLog10(r.past, ended)
+		ended = addLog10(r.Past, ended)
 	}
-	r.past, r.Evidence = ended, Evidence{}
+	r.Past, r.Evidence = ended, Evidence{}
 	r.Count++
 }
 
@@ -40,7 +40,7 @@ func (r *Restarts) with(e Evidence) float64 {
 	}
 	sum := addLog10(r.weight(), r.weight()+e.Log10())
 	if r.Count > 0 {
-		sum = addLog10(r.past, sum)
+		sum = addLog10(r.Past, sum)
 	}
 	return max(-maxLog10, min(maxLog10, sum))
 }

@@ -32,10 +32,7 @@ func Restore(o Options, s Snapshot) (*Comparison, error) {
 	c.pairs, c.ended, c.lasted, c.after = s.Pairs, s.Blocks, s.Lasted, s.After
 	maps.Copy(c.skipped, s.Skipped)
 	c.answers.restore(&s.Answers, f)
-	c.sight = sight{
-		unseen: s.Sight.Unseen, seen: s.Sight.Seen, useful: s.Sight.Useful, took: s.Sight.Took, begun: s.Sight.Begun,
-		missed: s.Sight.Missed,
-	}
+	c.sight.SightSnapshot = s.Sight
 	c.toWarm = s.ToWarm
 	for m := range c.overall {
 		f.unpack("overall", c.overall[m].counts[:], s.Overall[m], &c.overall[m].all)
@@ -107,7 +104,8 @@ func (t *test) restore(s *TestSnapshot, f *restoring) {
 	} else {
 		bits, t.ties = s.Above+s.Below, s.At
 	}
-	t.worse, t.better = s.Worse.restore(Evidence{s.Above, bits}), s.Better.restore(Evidence{s.Below, bits})
+	t.worse, t.better = s.Worse, s.Better
+	t.worse.Evidence, t.better.Evidence = Evidence{s.Above, bits}, Evidence{s.Below, bits}
 	t.passed, t.neighbors, t.changed = s.Passed, f.neighbors(s.Neighbors), s.Changed
 	t.all, t.before, t.blocks, t.excess = s.All, s.Before, s.Blocks, s.Excess
 	f.want(s.Outage[0] <= s.Outage[1], "outage", "no more ones than bits", s.Outage)
@@ -115,10 +113,6 @@ func (t *test) restore(s *TestSnapshot, f *restoring) {
 	if t.long != nil {
 		*t.long = long{s.Open, s.OpenBlocks}
 	}
-}
-
-func (s RestartsSnapshot) restore(present Evidence) Restarts {
-	return Restarts{Evidence: present, Count: s.Count, past: s.Past}
 }
 
 func (w *watched) restore(s *WatchedSnapshot, f *restoring) {
@@ -132,10 +126,5 @@ func (w *watched) restore(s *WatchedSnapshot, f *restoring) {
 	f.size("down", copy(w.down.bettors[:], s.Down), len(stakes))
 	f.size("back", copy(w.back.bettors[:], s.Back), len(stakes))
 	f.size("values, tallies", len(s.Values)+len(s.Tallies), int(min(s.Neighbors.Values, recentBlocks)))
-	for _, v := range s.Values {
-		w.recent.addValue(v)
-	}
-	for _, t := range s.Tallies {
-		w.recent.addTally(t)
-	}
+	w.values, w.tallies = slices.Clone(s.Values), slices.Clone(s.Tallies)
 }

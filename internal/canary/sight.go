@@ -46,51 +46,46 @@ func (s Sight) plus(other Sight) Sight {
 // A sight is what a comparison sees of latencies since the evidence about them began. A comparison that sees nothing is blind. It does not say that
 // nothing has changed.
 type sight struct {
-	unseen Sight // of blocks since the latest one that has given bits for latencies
-	seen   Sight // of all blocks before
-	useful int64 // blocks with bits for latencies
-	took   time.Duration
+	SightSnapshot // Begun and Missed are of a comparison that was restored: how long before the next pair begin and since are
 
-	begin, since time.Time // of the first pair at all, and of the first one since the latest such block; zero: the next pair sets them
-	// how long before the next pair they are, of a comparison that was restored
-	begun, missed time.Duration
-	answered      time.Time // of the latest judged pair with latencies; zero: there is none, or it was before a restore
+	begin, since time.Time // of the first pair at all, and of the first one since the latest useful block; zero: the next pair sets them
+	answered     time.Time // of the latest judged pair with latencies; zero: there is none, or it was before a restore
 }
 
 // meet sets the instants of a comparison that has begun, or goes on.
 func (s *sight) meet(at time.Time) {
 	if s.begin.IsZero() {
-		s.begin = at.Add(-s.begun)
+		s.begin = at.Add(-s.Begun)
 	}
 	if s.since.IsZero() {
-		s.since = at.Add(-s.missed)
-		s.missed = 0
+		s.since = at.Add(-s.Missed)
+		s.Missed = 0
 	}
 }
 
 // end adds a block that ends at an instant. useful says whether it has given bits for latencies.
 func (s *sight) end(block Sight, useful bool, at time.Time) {
-	s.unseen = s.unseen.plus(block)
+	s.Unseen = s.Unseen.plus(block)
 	if !useful {
 		return
 	}
-	s.seen, s.unseen = s.seen.plus(s.unseen), Sight{}
+	s.Seen, s.Unseen = s.Seen.plus(s.Unseen), Sight{}
 	s.since = time.Time{}
-	s.useful++
-	s.took = at.Sub(s.begin)
+	s.Useful++
+	s.Took = at.Sub(s.begin)
 }
 
 // blockTime is the mean time of a block with bits for latencies, those without them included; 0: there is none.
 func (s *sight) blockTime() time.Duration {
-	if s.useful == 0 {
+	if s.Useful == 0 {
 		return 0
 	}
-	return s.took / time.Duration(s.useful)
+	return s.Took / time.Duration(s.Useful)
 }
 
 // calmShare is the share of the pairs with latencies that met no queue; NaN: there are none.
 func (s *sight) calmShare() float64 {
-	all := s.seen.plus(s.unseen)
+	all := s.Seen.plus(s.Unseen)
 	return float64(all.Calm) / float64(all.Valued)
 }
 
@@ -101,7 +96,7 @@ const (
 
 // blind says why the comparison sees nothing of latencies at present, by the pairs since the latest block that did; "": it sees, or no block is due yet.
 func (c *Comparison) blind() (Reason, Sight) {
-	s, block := c.sight.unseen.plus(c.block.sight), max(c.options.MinTime, time.Second)
+	s, block := c.sight.Unseen.plus(c.block.sight), max(c.options.MinTime, time.Second)
 	limit := max(blindBlocks*block, usualBlocks*c.sight.blockTime())
 	if s.Pairs < blindBlocks*int64(c.options.MinPairs) || c.sight.since.IsZero() || c.last.Sub(c.sight.since) < limit {
 		return "", s

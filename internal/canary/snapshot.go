@@ -29,18 +29,12 @@ type Snapshot struct {
 
 // A SightSnapshot is what a comparison has seen of latencies since their evidence began.
 type SightSnapshot struct {
-	Unseen Sight         `json:"unseen"`
-	Seen   Sight         `json:"seen"`
-	Useful int64         `json:"useful"` // blocks
+	Unseen Sight         `json:"unseen"` // of blocks since the latest one that has given bits for latencies
+	Seen   Sight         `json:"seen"`   // of all blocks before
+	Useful int64         `json:"useful"` // blocks with bits for latencies
 	Took   time.Duration `json:"took_ns"`
 	Begun  time.Duration `json:"begun_ns"`  // before the open block
 	Missed time.Duration `json:"missed_ns"` // likewise, since the latest useful block
-}
-
-// A RestartsSnapshot is evidence over restarts of an engine, without that since the latest one.
-type RestartsSnapshot struct {
-	Count int64   `json:"count"`
-	Past  float64 `json:"past_log10"`
 }
 
 // A TestSnapshot is the evidence about a metric.
@@ -56,12 +50,12 @@ type TestSnapshot struct {
 	Blocks    int64     `json:"blocks"` // of a share
 	Excess    excess    `json:"excess"`
 
-	Worse      RestartsSnapshot `json:"worse"`
-	Better     RestartsSnapshot `json:"better"`
-	Outage     [2]int64         `json:"outage"` // bits of bad: ones, and all
-	Open       Span             `json:"open"`   // the long block of a share
-	OpenBlocks int              `json:"open_blocks"`
-	Changed    time.Time        `json:"changed"` // the ratio of a latency
+	Worse      Restarts  `json:"worse"` // of the restarts before the latest one: Above, At and Below are since then
+	Better     Restarts  `json:"better"`
+	Outage     [2]int64  `json:"outage"` // bits of bad: ones, and all
+	Open       Span      `json:"open"`   // the long block of a share
+	OpenBlocks int       `json:"open_blocks"`
+	Changed    time.Time `json:"changed"` // the ratio of a latency
 
 	Cells []byte `json:"cells"` // counts of a latency's values by cell of its interval
 	Lower int    `json:"lower"` // bounds of the interval, as cells
@@ -124,16 +118,15 @@ func (s *sight) snapshot(opened time.Time) SightSnapshot {
 		}
 		return max(0, opened.Sub(at))
 	}
-	return SightSnapshot{s.unseen, s.seen, s.useful, s.took, max(s.begun, before(s.begin)), max(s.missed, before(s.since))}
+	return SightSnapshot{s.Unseen, s.Seen, s.Useful, s.Took, max(s.Begun, before(s.begin)), max(s.Missed, before(s.since))}
 }
 
 func (t *test) snapshot() TestSnapshot {
 	s := TestSnapshot{
 		Metric: t.metric.String(), Above: t.worse.Ones, Below: t.better.Ones, Passed: t.passed, Neighbors: t.neighbors.clone(),
 		At: t.ties, All: t.all, Before: t.before, Blocks: t.blocks, Excess: t.excess, Changed: t.changed.Round(0),
-		Worse: RestartsSnapshot{t.worse.Count, t.worse.past}, Better: RestartsSnapshot{t.better.Count, t.better.past},
+		Worse: t.worse, Better: t.better, Outage: [2]int64{t.outage.Ones, t.outage.Bits},
 	}
-	s.Outage = [2]int64{t.outage.Ones, t.outage.Bits}
 	if t.long != nil {
 		s.Open, s.OpenBlocks = t.long.open, t.long.blocks
 	}
@@ -146,20 +139,11 @@ func (t *test) snapshot() TestSnapshot {
 }
 
 func (w *watched) snapshot() WatchedSnapshot {
-	s := WatchedSnapshot{
+	return WatchedSnapshot{
 		Metric: w.metric.String(), Direction: w.direction, Since: w.since.Round(0), Found: later(w.since.Round(0), w.found.Round(0)), Changes: slices.Clone(w.changes[:]),
 		Up: slices.Clone(w.up.bettors[:]), Down: slices.Clone(w.down.bettors[:]), Back: slices.Clone(w.back.bettors[:]),
-		Open: w.open, Neighbors: w.neighbors.clone(),
+		Open: w.open, Neighbors: w.neighbors.clone(), Values: slices.Clone(w.values), Tallies: slices.Clone(w.tallies),
 	}
-	for i := range w.recent.blocks {
-		place := (w.recent.next - w.recent.blocks + i + recentBlocks) % recentBlocks
-		if w.metric.IsLatency() {
-			s.Values = append(s.Values, w.recent.values[place])
-		} else {
-			s.Tallies = append(s.Tallies, w.recent.tallies[place])
-		}
-	}
-	return s
 }
 
 // packed holds the counts that are not 0, each after the number of zeros before it, as varints.

@@ -16,11 +16,8 @@ type Counters struct {
 // NewCounters returns counters at 0.
 func NewCounters() *Counters { return &Counters{totals: newTotals()} }
 
-// Totals returns the present counts; those of no counters are 0.
+// Totals returns the present counts.
 func (c *Counters) Totals() Totals {
-	if c == nil {
-		return newTotals()
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.totals.clone()
@@ -74,14 +71,8 @@ type MetricTotals struct {
 
 func newTotals() Totals {
 	t := Totals{Skipped: map[Skip]int64{}, Metrics: make([]MetricTotals, metrics)}
-	for _, why := range Skips {
-		t.Skipped[why] = 0
-	}
 	for m := range t.Metrics {
 		t.Metrics[m].Changes = map[Direction]int64{}
-		for _, d := range Metric(m).Directions() {
-			t.Metrics[m].Changes[d] = 0
-		}
 	}
 	return t
 }

@@ -136,7 +136,7 @@ func (c *Comparison) Judge() Judgment {
 func (c *Comparison) judgePair() Judgment {
 	s := &c.sight
 	j := Judgment{
-		Verdict: Undecided, Scope: ScopePair, Pairs: c.pairs, Blocks: c.ended, Lasted: c.lasted, Skipped: maps.Clone(c.skipped), Useful: s.useful,
+		Verdict: Undecided, Scope: ScopePair, Pairs: c.pairs, Blocks: c.ended, Lasted: c.lasted, Skipped: maps.Clone(c.skipped), Useful: s.Useful,
 		Calm: s.calmShare(), BlockTime: s.blockTime(), Restarts: c.tests[TTFT].worse.Count,
 	}
 	j.Blind, j.Unseen = c.blind()
@@ -157,7 +157,7 @@ func (c *Comparison) judgePair() Judgment {
 	}
 	if c.watch != nil {
 		j.Verdict, j.Reason, j.Watch = "", j.Blind, c.watch.States()
-		if j.Blind == "" && s.useful == 0 {
+		if j.Blind == "" && s.Useful == 0 {
 			j.Reason = NoData
 		}
 		return j
@@ -185,7 +185,7 @@ func (c *Comparison) reason(j *Judgment) (Reason, Metric) {
 		return -1
 	}
 	unpassed := first(func(s *MetricState) bool { return s.Metric.IsLatency() && !s.Passed })
-	if c.sight.useful == 0 {
+	if c.sight.Useful == 0 {
 		return cmp.Or(j.Blind, NoData), 0
 	}
 	if m := first(func(s *MetricState) bool { return !s.Changed.IsZero() }); m >= 0 {
@@ -259,7 +259,7 @@ func (c *Comparison) missing() int64 {
 		}
 	}
 	switch {
-	case c.sight.useful == 0:
+	case c.sight.Useful == 0:
 		pass = -1
 	case fail < 0:
 		return pass

@@ -73,25 +73,29 @@ type watched struct {
 	since, found time.Time // of the last change
 	changes      [3]int64  // by Directions
 
-	up, down, back Detector // while the metric is normal, the first two run, after a change the third
-	open           Span     // blocks of a share that make the next bit of back
-	recent         recent
+	up, down, back Detector  // while the metric is normal, the first two run, after a change the third
+	open           Span      // blocks of a share that make the next bit of back
+	values         []float64 // of a latency's latest blocks, in order
+	tallies        []Tally   // of a share's
 	neighbors      neighbors
 }
 
 func newWatched(o Options, m Metric) watched {
-	w := watched{metric: m, threshold: o.threshold(m), wander: o.Wander, neighbors: newNeighbors()}
+	w := watched{metric: m, threshold: o.threshold(m), wander: o.Wander}
 	bound := WatchBound(2*int(metrics), o.MinTime)
 	w.up, w.down, w.back = *NewDetector(bound), *NewDetector(bound), *NewDetector(bound)
 	return w
 }
+
+// recentBlocks is the number of blocks that show what a metric is now.
+const recentBlocks = 60
 
 // latency adds a block. Between the two bounds both bits are 0: with one bound, an equal server's blocks would all be on the same side of it.
 func (w *watched) latency(value float64, begin, end time.Time) Direction {
 	if math.IsNaN(value) {
 		return ""
 	}
-	w.recent.addValue(value)
+	w.values = latest(w.values, value, recentBlocks)
 	w.neighbors.add(value)
 	block := Span{Begin: begin}
 	switch w.direction {
@@ -107,7 +111,7 @@ func (w *watched) latency(value float64, begin, end time.Time) Direction {
 // share adds a block. A tie gives no bit while the metric is normal.
 func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction {
 	excess := block.excess()
-	w.recent.addTally(block.Tally)
+	w.tallies = latest(w.tallies, block.Tally, recentBlocks)
 	w.neighbors.add(excess)
 	if w.direction == "" {
 		least := 0.0
@@ -220,7 +224,7 @@ type Progress struct {
 func (w *watched) state() WatchState {
 	s := WatchState{
 		Metric: w.metric, Direction: w.direction, Since: w.since, Found: w.found, Changes: make(map[Direction]int64, len(w.changes)),
-		BoundLog10: math.Log10(w.back.bound), Blocks: w.recent.blocks, Ratio: math.NaN(),
+		BoundLog10: math.Log10(w.back.bound), Blocks: len(w.values) + len(w.tallies), Ratio: math.NaN(),
 		Correlation: w.neighbors.correlation(), Dependent: w.depends(),
 	}
 	to := w.metric.Directions()
@@ -233,9 +237,13 @@ func (w *watched) state() WatchState {
 		s.Progress = []Progress{{Back, w.back.log10()}}
 	}
 	if w.metric.IsLatency() {
-		s.Ratio = math.Exp(w.recent.median())
+		s.Ratio = math.Exp(median(slices.Clone(w.values)))
 	} else {
-		s.Excess = w.recent.excess()
+		sum := Tally{}
+		for _, t := range w.tallies {
+			sum.add(t)
+		}
+		s.Excess = sum.excess()
 	}
 	return s
 }
