@@ -5,16 +5,39 @@ import (
 	"time"
 )
 
-// A test is the evidence about one metric.
-type test struct {
+// A judged is a metric whose block values are judged, by a test or by the detectors of a watch.
+type judged struct {
 	metric    Metric
 	threshold float64 // ln(1 + tolerance) of a latency; the tolerance of a share
 	wander    float64 // of a latency, and of the share queued
+	neighbors neighbors
+}
+
+func newJudged(o Options, m Metric) judged {
+	return judged{metric: m, threshold: o.threshold(m), wander: o.Wander}
+}
+
+// least is the excess of a share from which on it gives a bit. A wandering ratio of latencies makes queues on one side, so those count from their
+// tolerance and the wander on.
+func (j *judged) least() float64 {
+	if j.metric == Queued {
+		return j.threshold + j.wander
+	}
+	return 0
+}
+
+// depends says whether neighboring blocks are too much alike to be evidence. Blocks of a latency that may wander may be.
+func (j *judged) depends() bool {
+	return !(j.metric.IsLatency() && j.wander > 0) && j.neighbors.depend()
+}
+
+// A test is the evidence about one metric.
+type test struct {
+	judged
 
 	worse, better Restarts // of a latency: above and below the threshold; of a share: the candidate, and the baseline, has more
 	ties          int64    // shares: blocks with as many on both sides
 	passed        bool     // a latency's evidence for "not worse" has reached its bound, or a share's excess is surely within its tolerance
-	neighbors     neighbors
 
 	ratio   interval // of a latency
 	course  course
@@ -29,7 +52,7 @@ type test struct {
 }
 
 func newTest(o Options, m Metric) test {
-	t := test{metric: m, threshold: o.threshold(m), wander: o.Wander}
+	t := test{judged: newJudged(o, m)}
 	switch {
 	case m.IsLatency():
 		t.ratio = newInterval(t.threshold, t.wander, o.FailLog10(), o.PassLog10())
@@ -103,19 +126,15 @@ func (t *test) share(block Span, end time.Time, o *Options) {
 	t.passed = t.passed || t.isWithin(1, o)
 }
 
-// sign adds the bit of a block. A wandering ratio of latencies makes queues on one side, so those count from their tolerance and the wander on.
+// sign adds the bit of a block.
 func (t *test) sign(block Tally) {
 	difference := block.Candidate - block.Baseline
 	if difference == 0 {
 		t.ties++
 		return
 	}
-	least := 0.0
-	if t.metric == Queued {
-		least = t.threshold + t.wander
-	}
-	t.worse.Add(block.excess() > least)
-	t.better.Add(block.excess() < -least)
+	t.worse.Add(block.excess() > t.least())
+	t.better.Add(block.excess() < -t.least())
 }
 
 // hasFailed says whether the evidence is that of a fail.
@@ -134,11 +153,6 @@ func (t *test) total() float64 {
 // for a while and is high now would else pass.
 func (t *test) passes() bool {
 	return t.passed && (!t.metric.IsLatency() || t.better.Bits > 0 && t.better.Evidence.Log10() >= 0)
-}
-
-// depends says whether neighboring blocks are too much alike to be evidence. Blocks of a latency that may wander may be.
-func (t *test) depends() bool {
-	return !(t.metric.IsLatency() && t.wander > 0) && t.neighbors.depend()
 }
 
 // worseLog10 is the decimal logarithm of the evidence for a fail. That of bad is the greater one of its two tests, each at half its alpha.

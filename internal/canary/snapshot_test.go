@@ -3,6 +3,7 @@ package canary
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -88,8 +89,12 @@ func TestRestoredJudgesTheSame(t *testing.T) {
 		if j.Verdict == Fail {
 			fails++
 		}
-		for _, w := range j.Watch {
-			changes += int(w.Changes[Slower] + w.Changes[Back] + w.Changes[More])
+		for m := range j.Watch {
+			counts := other.watch.metrics[m].changed()
+			changes += int(counts[Slower] + counts[Back] + counts[More])
+			if want := one.watch.metrics[m].changed(); !maps.Equal(counts, want) {
+				t.Fatalf("seed %d: changes: got %v, want %v", seed, counts, want)
+			}
 		}
 	}
 	if restored < 5*int(lives) || changes == 0 || fails == 0 {

@@ -66,9 +66,7 @@ func (w *Watch) States() []WatchState {
 
 // A watched is a metric of a watch.
 type watched struct {
-	metric       Metric
-	threshold    float64   // ln(1 + tolerance) of a latency; the tolerance of a share
-	wander       float64   // of a latency, and of the share queued
+	judged
 	direction    Direction // "": normal
 	since, found time.Time // of the last change
 	changes      [3]int64  // by Directions
@@ -77,14 +75,11 @@ type watched struct {
 	open           Span      // blocks of a share that make the next bit of back
 	values         []float64 // of a latency's latest blocks, in order
 	tallies        []Tally   // of a share's
-	neighbors      neighbors
 }
 
 func newWatched(o Options, m Metric) watched {
-	w := watched{metric: m, threshold: o.threshold(m), wander: o.Wander}
-	bound := WatchBound(2*int(metrics), o.MinTime)
-	w.up, w.down, w.back = *NewDetector(bound), *NewDetector(bound), *NewDetector(bound)
-	return w
+	d := *NewDetector(WatchBound(2*int(metrics), o.MinTime))
+	return watched{judged: newJudged(o, m), up: d, down: d, back: d}
 }
 
 // recentBlocks is the number of blocks that show what a metric is now.
@@ -114,11 +109,7 @@ func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction 
 	w.tallies = latest(w.tallies, block.Tally, recentBlocks)
 	w.neighbors.add(excess)
 	if w.direction == "" {
-		least := 0.0
-		if w.metric == Queued {
-			least = w.threshold + w.wander
-		}
-		return w.feedBoth(more.excess() > least, fewer.excess() < -least, Span{block.Begin, more}, Span{block.Begin, fewer}, end)
+		return w.feedBoth(more.excess() > w.least(), fewer.excess() < -w.least(), Span{block.Begin, more}, Span{block.Begin, fewer}, end)
 	}
 	// Most single blocks have no such request at all, even where the share is above its tolerance. So blocks are put together until a share at its
 	// tolerance has one on average. Then fewer are no more likely than not.
@@ -182,11 +173,6 @@ func (w *watched) feed(d *Detector, one bool, block Span, to Direction, end time
 	return to
 }
 
-// depends is as that of a test.
-func (w *watched) depends() bool {
-	return !(w.metric.IsLatency() && w.wander > 0) && w.neighbors.depend()
-}
-
 func (w *watched) bearsOut(to Direction, excess float64) bool {
 	switch to {
 	case More:
@@ -203,7 +189,6 @@ type WatchState struct {
 	Direction Direction // "": the metric is normal
 	// Since is the estimated begin of the state, that of a block. Found is the end of the block that revealed it. Both are zero until a change.
 	Since, Found time.Time
-	Changes      map[Direction]int64 // since the epoch
 
 	Progress   []Progress // of the detectors that run
 	BoundLog10 float64    // at which they alarm
@@ -223,15 +208,11 @@ type Progress struct {
 
 func (w *watched) state() WatchState {
 	s := WatchState{
-		Metric: w.metric, Direction: w.direction, Since: w.since, Found: w.found, Changes: make(map[Direction]int64, len(w.changes)),
+		Metric: w.metric, Direction: w.direction, Since: w.since, Found: w.found,
 		BoundLog10: math.Log10(w.back.bound), Blocks: len(w.values) + len(w.tallies), Ratio: math.NaN(),
 		Correlation: w.neighbors.correlation(), Dependent: w.depends(),
 	}
-	to := w.metric.Directions()
-	for i, d := range to {
-		s.Changes[d] = w.changes[i]
-	}
-	if w.direction == "" {
+	if to := w.metric.Directions(); w.direction == "" {
 		s.Progress = []Progress{{to[0], w.up.log10()}, {to[1], w.down.log10()}}
 	} else {
 		s.Progress = []Progress{{Back, w.back.log10()}}
