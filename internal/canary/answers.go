@@ -3,6 +3,7 @@ package canary
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -29,10 +30,8 @@ func (f Finish) String() string {
 
 // FinishOf returns the reason by its name in the table of meaning. Most of those names are other ones here.
 func FinishOf(name string) Finish {
-	for _, f := range Finishes {
-		if f.String() == name {
-			return f
-		}
+	if f := slices.IndexFunc(Finishes[:], func(f Finish) bool { return f.String() == name }); f >= 0 {
+		return Finish(f)
 	}
 	return OtherFinish
 }
@@ -128,8 +127,21 @@ func (a *answers) add(p *Pair) {
 	}
 	a.lengths[Baseline][lengthCell(base.Tokens)]++
 	a.lengths[Candidate][lengthCell(cand.Tokens)]++
-	ratio := math.Round(math.Log(float64(cand.Tokens)/float64(base.Tokens)) / ratioStep)
-	a.ratios[ratioCells+int(max(-ratioCells, min(ratioCells, ratio)))]++
+	countRatio(a.ratios[:], math.Log(float64(cand.Tokens)/float64(base.Tokens)), ratioStep)
+}
+
+// countRatio counts the natural logarithm of a ratio, in cells of a step. That of 1 is in the middle; the first and the last cell have all beyond.
+func countRatio(counts []int64, log, step float64) {
+	half := len(counts) / 2
+	counts[half+int(max(float64(-half), min(float64(half), math.Round(log/step))))]++
+}
+
+// medianRatio is the lower median of what countRatio has counted; NaN: nothing.
+func medianRatio(counts []int64, step float64) float64 {
+	if cell := middle(counts); cell >= 0 {
+		return math.Exp(float64(cell-len(counts)/2) * step)
+	}
+	return math.NaN()
 }
 
 // merge adds the sums of other pairs.
@@ -169,15 +181,15 @@ const differences = 2 * (1 + int(finishes))
 // the verdict that holds however often one looks, if each pair of equal servers differs in either direction with the same chance.
 func (a *answers) state(alpha float64) Answers {
 	s := Answers{
-		AnswerTotals: a.AnswerTotals, Longer: a.longer, Shorter: a.shorter, Ratio: math.NaN(), LengthsDiffer: differ(a.longer, a.shorter, alpha),
+		AnswerTotals: a.AnswerTotals, Longer: a.longer, Shorter: a.shorter, Ratio: medianRatio(a.ratios[:], ratioStep),
+		LengthsDiffer: differ(a.longer, a.shorter, alpha),
 	}
 	for f := range s.Differ {
 		s.Differ[f] = differ(a.only[Candidate][f], a.only[Baseline][f], alpha)
 	}
 	if a.Known > 0 {
-		s.Ratio = math.Exp(float64(middle(a.ratios[:], a.Known)-ratioCells) * ratioStep)
 		for side := range s.Median {
-			s.Median[side] = lengthOf(middle(a.lengths[side][:], a.Known))
+			s.Median[side] = lengthOf(middle(a.lengths[side][:]))
 		}
 	}
 	return s
@@ -187,15 +199,13 @@ func differ(up, down int64, alpha float64) bool {
 	return Evidence{max(up, down), up + down}.Log10() >= math.Log10(float64(differences)/alpha)
 }
 
-// middle returns the place of the lower median of counts.
-func middle(counts []int64, all int64) int {
-	seen := int64(0)
-	for i, n := range counts {
-		if seen += n; 2*seen >= all {
-			return i
-		}
+// middle returns the place of the lower median of counts; −1: they are 0.
+func middle(counts []int64) int {
+	all, seen := int64(0), int64(0)
+	for _, n := range counts {
+		all += n
 	}
-	return 0
+	return slices.IndexFunc(counts, func(n int64) bool { seen += n; return n > 0 && 2*seen >= all })
 }
 
 // Text says how the candidate's answers differ reliably from the baseline's; "": they do not.
@@ -245,9 +255,9 @@ func (a *answers) snapshot() AnswersSnapshot {
 
 // restore takes over a snapshot. Files of replayd before answers were kept have an empty one.
 func (a *answers) restore(s *AnswersSnapshot, f *restoring) {
-	f.unpack("answers.ratios", a.ratios[:], s.Ratios, nil)
+	f.unpack("answers.ratios", a.ratios[:], s.Ratios)
 	for side := range s.Lengths {
-		f.unpack("answers.lengths", a.lengths[side][:], s.Lengths[side], nil)
+		f.unpack("answers.lengths", a.lengths[side][:], s.Lengths[side])
 	}
 	a.AnswerTotals = AnswerTotals{Pairs: s.Pairs, Finishes: s.Finishes, Known: s.Known, Tokens: s.Tokens}
 	a.only, a.longer, a.shorter = s.Only, s.Longer, s.Shorter

@@ -79,7 +79,9 @@ func (c *Comparison) end(at time.Time, queued [2]bool) {
 	c.judge(b, &shown)
 	c.sight.end(b.sight, shown.Skip == "", at)
 	for m := range c.overall {
-		c.overall[m].add(b.all[m])
+		for _, v := range b.all[m] {
+			countRatio(c.overall[m][:], v, overallStep)
+		}
 	}
 	c.freePods(at.Add(maxOverlap * max(c.options.MinTime, time.Second)))
 	c.answers.merge(&b.answers)

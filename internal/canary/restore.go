@@ -20,7 +20,7 @@ func Restore(o Options, s Snapshot) (*Comparison, error) {
 	f.size("tests", len(s.Tests), tests)
 	f.size("watch", len(s.Watch), watch)
 	var tail [2 * tailSteps]int64
-	f.unpack("tail", tail[:], s.Tail, nil)
+	f.unpack("tail", tail[:], s.Tail)
 	for i, n := range tail {
 		c.tail.counts[i/tailSteps][i%tailSteps] = n
 		c.tail.all[i/tailSteps] += n
@@ -35,7 +35,7 @@ func Restore(o Options, s Snapshot) (*Comparison, error) {
 	c.sight.SightSnapshot = s.Sight
 	c.toWarm = s.ToWarm
 	for m := range c.overall {
-		f.unpack("overall", c.overall[m].counts[:], s.Overall[m], &c.overall[m].all)
+		f.unpack("overall", c.overall[m][:], s.Overall[m])
 	}
 	if f.err != nil {
 		return nil, f.err
@@ -76,13 +76,11 @@ func (f *restoring) size(field string, got, want int) {
 	f.want(got == want, field, fmt.Sprint(want), got)
 }
 
-// unpack fills counts, and sets their sum where it is not nil.
-func (f *restoring) unpack(field string, counts []int64, from []byte, sum *int64) {
+// unpack fills counts, and returns their sum.
+func (f *restoring) unpack(field string, counts []int64, from []byte) int64 {
 	all, ok := unpack(counts, from)
 	f.want(ok, field, fmt.Sprintf("counts of %d cells", len(counts)), len(from))
-	if sum != nil {
-		*sum = all
-	}
+	return all
 }
 
 func (f *restoring) neighbors(n neighbors) neighbors {
@@ -94,7 +92,7 @@ func (f *restoring) neighbors(n neighbors) neighbors {
 func (t *test) restore(s *TestSnapshot, f *restoring) {
 	bits := s.Above + s.At + s.Below
 	if t.metric.IsLatency() {
-		f.unpack("cells", t.ratio.counts[:], s.Cells, &t.ratio.n)
+		t.ratio.n = f.unpack("cells", t.ratio.counts[:], s.Cells)
 		f.want(t.ratio.n == bits, "cells", fmt.Sprint(bits), t.ratio.n)
 		f.want(s.Lower >= -1 && s.Lower <= 2*cells, "lower", fmt.Sprintf("-1 to %d", 2*cells), s.Lower)
 		f.want(s.Upper >= 0 && s.Upper <= 2*cells+1, "upper", fmt.Sprintf("0 to %d", 2*cells+1), s.Upper)

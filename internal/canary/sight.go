@@ -1,7 +1,6 @@
 package canary
 
 import (
-	"math"
 	"time"
 )
 
@@ -113,30 +112,11 @@ func (c *Comparison) blind() (Reason, Sight) {
 	return FewCalm, s
 }
 
-// overallCells and overallStep are those of the ratios of all pairs, by their natural logarithm: to 20 times.
+// An overall has the ratios of a latency in judged pairs, also in those that met a queue, as countRatio counts them: to 20 times. They are shown beside
+// those that are judged.
+type overall [2*overallCells + 1]int64
+
 const (
 	overallCells = 300
 	overallStep  = 0.01
 )
-
-// An overall has the ratios of a latency in judged pairs, also in those that met a queue. They are shown beside those that are judged.
-type overall struct {
-	counts [2*overallCells + 1]int64
-	all    int64
-}
-
-func (o *overall) add(logs []float64) {
-	for _, v := range logs {
-		cell := math.Round(v / overallStep)
-		o.counts[overallCells+int(max(-overallCells, min(overallCells, cell)))]++
-		o.all++
-	}
-}
-
-// ratio is the median; NaN: there are no pairs.
-func (o *overall) ratio() float64 {
-	if o.all == 0 {
-		return math.NaN()
-	}
-	return math.Exp(float64(middle(o.counts[:], o.all)-overallCells) * overallStep)
-}

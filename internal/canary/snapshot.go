@@ -95,7 +95,7 @@ func (c *Comparison) Snapshot() Snapshot {
 		s.Looks = &looks
 	}
 	for m := range c.overall {
-		s.Overall[m] = packed(c.overall[m].counts[:])
+		s.Overall[m] = packed(c.overall[m][:])
 	}
 	if c.failed >= 0 {
 		s.Failed, s.After = c.failed.String(), c.after

@@ -123,8 +123,8 @@ func TestLongestSnapshot(t *testing.T) {
 			for i := range courseBlocks {
 				test.course.add(2*cells, int64(i)<<31)
 			}
-			for i := range c.overall[m].counts {
-				c.overall[m].counts[i] = 1 << 36
+			for i := range c.overall[m] {
+				c.overall[m][i] = 1 << 36
 			}
 		}
 		c.ended = test.neighbors.Values

@@ -152,7 +152,7 @@ func (c *Comparison) judgePair() Judgment {
 	for m := range c.tests {
 		j.Metrics[m] = c.state(&c.tests[m])
 		if Metric(m).IsLatency() {
-			j.Overall[m] = c.overall[m].ratio()
+			j.Overall[m] = medianRatio(c.overall[m][:], overallStep)
 		}
 	}
 	if c.watch != nil {

@@ -38,34 +38,27 @@ var Voids = func() (all []Void) {
 	return all
 }()
 
-func (v Void) String() string {
-	return [...]string{
-		"", "paused", "budget", "missed", "invalid", "shutdown", "aborted", "model_changed", "pods_changed",
-		"trace_changed", "warm_up", "restarted", "late", "apart", "one_side", "overflow",
-	}[v]
+// voidTexts has the name of each reason, and words for what kept the pairs from being compared and what to do about it.
+var voidTexts = [voids]struct{ name, words string }{
+	NotVoid:          {"", "the reasons are not known"},
+	VoidPaused:       {"paused", "the workload was paused: resume it"},
+	VoidBudget:       {"budget", "the budget was spent: raise it, or lower the load (speed)"},
+	VoidMissed:       {"missed", "replayd did not run at their instants, or could not send them: give it more CPU, or what its log says it lacks"},
+	VoidInvalid:      {"invalid", "their requests could not be built: the log has the rows"},
+	VoidShutdown:     {"shutdown", "replayd was stopped"},
+	VoidAborted:      {"aborted", "a stop cut them off: allow a longer drain"},
+	VoidModelChanged: {"model_changed", "a server began to serve another model"},
+	VoidPodsChanged:  {"pods_changed", "the pods of a server changed: hold its scaling and its rollouts meanwhile"},
+	VoidTraceChanged: {"trace_changed", "the trace was changed: replace it seldom"},
+	VoidWarmUp:       {"warm_up", "the servers warm up (warm_up)"},
+	VoidRestarted:    {"restarted", "the evidence began anew"},
+	VoidLate:         {"late", "replayd sent them late: give it more CPU, or lower the load (speed)"},
+	VoidApart:        {"apart", "the sides sent them at different instants: give replayd more CPU"},
+	VoidOneSide:      {"one_side", "they came due on one side alone: the other one's workload has a fault, see its card on /live"},
+	VoidOverflow:     {"overflow", "too many were open at once: lower the load (speed)"},
 }
 
-// words says what kept the pairs from being compared, and what to do about it.
-func (v Void) words() string {
-	return [...]string{
-		VoidPaused:       "the workload was paused: resume it",
-		VoidBudget:       "the budget was spent: raise it, or lower the load (speed)",
-		VoidMissed:       "replayd did not run at their instants, or could not send them: give it more CPU, or what its log says it lacks",
-		VoidInvalid:      "their requests could not be built: the log has the rows",
-		VoidShutdown:     "replayd was stopped",
-		VoidAborted:      "a stop cut them off: allow a longer drain",
-		VoidModelChanged: "a server began to serve another model",
-		VoidPodsChanged:  "the pods of a server changed: hold its scaling and its rollouts meanwhile",
-		VoidTraceChanged: "the trace was changed: replace it seldom",
-		VoidWarmUp:       "the servers warm up (warm_up)",
-		VoidRestarted:    "the evidence began anew",
-		VoidLate:         "replayd sent them late: give it more CPU, or lower the load (speed)",
-		VoidApart:        "the sides sent them at different instants: give replayd more CPU",
-		VoidOneSide:      "they came due on one side alone: the other one's workload has a fault, see its card on /live",
-		VoidOverflow:     "too many were open at once: lower the load (speed)",
-		NotVoid:          "the reasons are not known",
-	}[v]
-}
+func (v Void) String() string { return voidTexts[v].name }
 
 // VoidCounts are pairs by their reason. As JSON it has the names of the reasons that occurred.
 type VoidCounts [voids]int64
@@ -137,7 +130,7 @@ func (p *Pairs) maxVoidWhy() string {
 			most = v
 		}
 	}
-	return fmt.Sprintf("%.0f %% of the pairs are void, mostly because %s", 100*float64(p.Void)/float64(p.Void+p.Judged), most.words())
+	return fmt.Sprintf("%.0f %% of the pairs are void, mostly because %s", 100*float64(p.Void)/float64(p.Void+p.Judged), voidTexts[most].words)
 }
 
 // Text lists the reasons that occurred, with the number of pairs, as in "late 90, paused 4".
