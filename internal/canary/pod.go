@@ -1,6 +1,9 @@
 package canary
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // maxPods bounds the pods of a side that are told apart: openai.MaxPods.
 const maxPods = 64
@@ -48,11 +51,7 @@ func (c *Comparison) meet(p *Pair) (queued [2]bool) {
 			q.at, q.earlier = p.At, later(q.earlier, q.present)
 		}
 		queued[side] = q.earlier.After(r.Sent)
-		if r.First.IsZero() {
-			q.present = later(q.present, r.End)
-		} else {
-			q.present = later(q.present, r.First)
-		}
+		q.present = later(q.present, cmp.Or(r.First, r.End))
 	}
 	return queued
 }

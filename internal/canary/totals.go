@@ -14,20 +14,24 @@ type Counters struct {
 }
 
 // NewCounters returns counters at 0.
-func NewCounters() *Counters { return &Counters{totals: newTotals()} }
+func NewCounters() *Counters {
+	t := Totals{Skipped: map[Skip]int64{}, Metrics: make([]MetricTotals, metrics)}
+	for m := range t.Metrics {
+		t.Metrics[m].Changes = map[Direction]int64{}
+	}
+	return &Counters{totals: t}
+}
 
 // Totals returns the present counts.
 func (c *Counters) Totals() Totals {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.totals.clone()
-}
-
-// Account returns the present account.
-func (c *Counters) Account() Account {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.totals.Account
+	t := c.totals
+	t.Skipped, t.Metrics = maps.Clone(t.Skipped), slices.Clone(t.Metrics)
+	for m := range t.Metrics {
+		t.Metrics[m].Changes = maps.Clone(t.Metrics[m].Changes)
+	}
+	return t
 }
 
 func (c *Counters) count(add func(*Totals)) {
@@ -67,23 +71,6 @@ type MetricTotals struct {
 	At      int64
 	Below   int64
 	Changes map[Direction]int64 // of a watch
-}
-
-func newTotals() Totals {
-	t := Totals{Skipped: map[Skip]int64{}, Metrics: make([]MetricTotals, metrics)}
-	for m := range t.Metrics {
-		t.Metrics[m].Changes = map[Direction]int64{}
-	}
-	return t
-}
-
-func (t *Totals) clone() Totals {
-	c := *t
-	c.Skipped, c.Metrics = maps.Clone(t.Skipped), slices.Clone(t.Metrics)
-	for m := range c.Metrics {
-		c.Metrics[m].Changes = maps.Clone(t.Metrics[m].Changes)
-	}
-	return c
 }
 
 // add counts a block and the change that it revealed.

@@ -80,10 +80,10 @@ func (j *Judgment) overall() string {
 }
 
 // WithoutValue returns the metrics of which no block has had a value: there is no judgment about them.
-func (j *Judgment) WithoutValue() (all []Metric) {
+func (j *Judgment) WithoutValue() (all []string) {
 	for m := range Metrics {
 		if len(j.Watch) == 0 && j.Metrics[m].Blocks == 0 || len(j.Watch) > 0 && j.Watch[m].Blocks == 0 {
-			all = append(all, Metric(m))
+			all = append(all, Metric(m).String())
 		}
 	}
 	return all
@@ -91,10 +91,7 @@ func (j *Judgment) WithoutValue() (all []Metric) {
 
 // unjudged names the metrics that a pass says nothing about; "": there are none.
 func (j *Judgment) unjudged() string {
-	var names []string
-	for _, m := range j.WithoutValue() {
-		names = append(names, m.String())
-	}
+	names := j.WithoutValue()
 	if len(names) == 0 {
 		return ""
 	}

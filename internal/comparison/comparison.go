@@ -208,19 +208,16 @@ func (c *Comparison) pairEvents(now time.Time, why canary.Void) {
 
 // settleMissing settles requests that got "not found"; nil: all. They are void for a reason, if one is given.
 func (c *Comparison) settleMissing(which func(*rowEvent) bool, why canary.Void) {
-	left := c.missing[:0]
-	for _, e := range c.missing {
+	c.missing = slices.DeleteFunc(c.missing, func(e rowEvent) bool {
 		if which != nil && !which(&e) {
-			left = append(left, e)
-			continue
+			return false
 		}
 		if why != canary.NotVoid {
 			e.half.Void = why
 		}
 		c.pairing.Settle(e.side, canary.Key{Trace: e.trace, ID: e.id}, e.half)
-	}
-	clear(c.missing[len(left):])
-	c.missing = left
+		return true
+	})
 }
 
 // play begins a new epoch with another version of the rows.
@@ -321,7 +318,7 @@ func (c *Comparison) Status() Status { return *c.shown.Load() }
 // show judges and publishes the state for pages. The lock judging is held, or the comparison does not run yet.
 func (c *Comparison) show() {
 	last := c.verdict.Judge()
-	last.Account = c.options.Counters.Account()
+	last.Account = c.options.Counters.Totals().Account
 	for side := range c.loads {
 		last.Others[side] = c.loads[side].others()
 	}

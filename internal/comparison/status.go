@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -139,6 +140,7 @@ func jsonOf(c *Status) statusJSON {
 			j.Account.Due, j.Account.Open(), pairsOf(&j.Account.Pairs), bySide(j.Account.Requests),
 		},
 		Pairs: pairsOf(&j.Pairs), Skipped: j.Skipped, Answers: answersOf(&j.Answers), Metrics: []metricJSON{},
+		NoValue: j.WithoutValue(),
 	}
 	switch j.Reason {
 	case canary.Dependent, canary.Excess, canary.FewPairs, canary.Changed, canary.TooMuchWander:
@@ -156,9 +158,6 @@ func jsonOf(c *Status) statusJSON {
 	}
 	if known := bySide([2]*float64{finite(j.Others[0]), finite(j.Others[1])}); finite(j.Others[0]) != nil || finite(j.Others[1]) != nil {
 		out.Others = known
-	}
-	for _, m := range j.WithoutValue() {
-		out.NoValue = append(out.NoValue, m.String())
 	}
 	for m := range canary.Metrics {
 		one := metricJSON{Metric: canary.Metric(m).String(), Tolerance: c.Options.ToleranceOf(canary.Metric(m))}
@@ -202,11 +201,7 @@ func (m *metricJSON) watch(s *canary.WatchState) {
 		m.Excess = &s.Excess
 	}
 	if !s.Found.IsZero() {
-		direction := s.Direction
-		if direction == "" {
-			direction = canary.Back
-		}
-		m.Change = &changeJSON{direction, s.Since, s.Found}
+		m.Change = &changeJSON{cmp.Or(s.Direction, canary.Back), s.Since, s.Found}
 	}
 }
 

@@ -76,7 +76,7 @@ func TestComparisonLives(t *testing.T) {
 				t.Errorf("seed %d: in a quiet minute %+v became %+v", seed, from, to)
 			}
 			w.end()
-			if a := w.comparisons.Counters("rollout").Account(); a.Open() != 0 || a.Requests[0].Sent+a.Requests[0].Unsent > a.Due || a.Requests[1].Sent+a.Requests[1].Unsent > a.Due {
+			if a := w.comparisons.Counters("rollout").Totals().Account; a.Open() != 0 || a.Requests[0].Sent+a.Requests[0].Unsent > a.Due || a.Requests[1].Sent+a.Requests[1].Unsent > a.Due {
 				t.Errorf("seed %d: in the end %+v, %d open", seed, a, a.Open())
 			}
 		})

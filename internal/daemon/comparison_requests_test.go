@@ -49,7 +49,7 @@ func TestRequestsOverReloads(t *testing.T) {
 		}
 		pass(20 * time.Second)
 		w.end()
-		a := w.comparisons.Counters("rollout").Account()
+		a := w.comparisons.Counters("rollout").Totals().Account
 		if a.Open() != 0 || a.Pairs.Bad != [2]int64{} || a.Due < 950 || a.Pairs.Judged < 900 {
 			t.Errorf("in the end: %+v, %d open", a, a.Open())
 		}
