@@ -21,13 +21,13 @@ type Store struct {
 
 	// held while a file is written, so that the lock of a file that is left is freed after its last write
 	writing sync.Mutex
+	lost    bool // the latest write has failed
 
 	mu      sync.Mutex
 	claimed *Claim                     // nil: nothing is kept
 	left    []*Claim                   // those before, whose locks are not freed yet
 	saved   map[string]savedComparison // from the file at the start, by name
 	now     []*Comparison
-	lost    bool // the latest write has failed
 }
 
 // NewStore returns a store without a file. failures counts errors of the file; nil: not counted.
@@ -213,17 +213,13 @@ func (s *Store) Write() {
 		}
 	}
 	err := claimed.write(state)
-	s.mu.Lock()
-	failed := s.lost
-	s.lost = err != nil
-	s.mu.Unlock()
 	switch {
-	case err == nil && failed:
+	case err == nil && s.lost:
 		s.log.Info("the state is written again", "path", claimed.path)
-	case err != nil && !failed:
+	case err != nil && !s.lost:
 		s.log.Error("the state cannot be written: retrying every minute", "path", claimed.path, "err", err)
 	}
-	if err != nil {
+	if s.lost = err != nil; s.lost {
 		s.count()
 	}
 }
