@@ -44,11 +44,12 @@ func WriteServerMetrics(w io.Writer, r result.Run) error {
 	return writeJSON(w, o)
 }
 
-func orNull(s string) any {
-	if s == "" {
+// orNull returns a value, or nil for one that is not known.
+func orNull[T comparable](v T) any {
+	if v == *new(T) {
 		return nil
 	}
-	return s
+	return v
 }
 
 func seriesObject(b result.ServerSeries, percentiles []float64) (object, bool) {
@@ -159,17 +160,17 @@ func WriteServerSeries(w io.Writer, r result.Run, width int) error {
 // sum of a histogram, which is shown with the count.
 func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
 	f, ok := b.Statistics()
+	base, isCount := strings.CutSuffix(b.Name, "_count")
+	unit := cmp.Or(b.Unit, "1")
 	switch {
 	case !ok:
 		return nil
 	case b.Kind == result.Gauge:
-		return []string{orNone(b.Unit), grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
+		return []string{unit, grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	case strings.HasSuffix(b.Name, "_sum"):
 		return nil
-	}
-	base, isCount := strings.CutSuffix(b.Name, "_count")
-	if !isCount {
-		return []string{orNone(b.Unit) + "/s", grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
+	case !isCount:
+		return []string{unit + "/s", grouped(f.Avg), grouped(f.Of.Min()), grouped(f.Of.Max())}
 	}
 	at := slices.IndexFunc(later, func(s result.ServerSeries) bool {
 		return s.Name == base+"_sum" && s.Source == b.Source && maps.Equal(s.Labels, b.Labels)
@@ -181,7 +182,7 @@ func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
 	if !ok {
 		return nil
 	}
-	return []string{orNone(b.Unit), small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
+	return []string{unit, small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
 }
 
 // besideName returns the name of a series in the table.
@@ -223,8 +224,6 @@ func small(v float64) string {
 	}
 	return grouped(v)
 }
-
-func orNone(unit string) string { return cmp.Or(unit, "1") }
 
 // labelText formats labels as in the Prometheus text format, or as "" if there are none.
 func labelText(labels map[string]string) string {

@@ -112,23 +112,16 @@ func requestLines(rows []result.Row) func(yield func([]any) bool) {
 				start = time.Unix(0, r.Start).UTC().Format("2006-01-02 15:04:05.000")
 			}
 			line := []any{
-				r.ID, r.Conversation, r.Session, r.Turn, r.Phase.String(), string(r.Outcome), known(r.Status),
+				r.ID, r.Conversation, r.Session, r.Turn, r.Phase.String(), string(r.Outcome), orNull(r.Status),
 				start, nanoseconds(r.Start), nanoseconds(r.Due), cell(r.Lateness),
 				cell(r.TTFT), cell(r.ITL), cell(r.Latency),
-				known(r.Prompt.Asked), known(r.Input), known(r.Answer.Asked), known(r.Output), r.Error,
+				orNull(r.Prompt.Asked), orNull(r.Input), orNull(r.Answer.Asked), orNull(r.Output), r.Error,
 			}
 			if !yield(line) {
 				return
 			}
 		}
 	}
-}
-
-func known(n int) any {
-	if n == 0 {
-		return nil
-	}
-	return n
 }
 
 // nanoseconds formats an instant as text: a number in a cell has 15 digits, Unix time in ns has 19.
