@@ -20,9 +20,9 @@ const (
 // A Sampler keeps the metrics of the engine and the GPUs during a run. It is not safe for concurrent use.
 type Sampler struct {
 	series map[string]*result.ServerSeries
-	beyond map[string]bool          // series that are not kept, at most maxSeries
-	pages  map[enginePage]time.Time // the first whole one of each engine
-	every  int                      // calls of Take per sample that is kept
+	beyond map[string]bool         // series that are not kept, at most maxSeries
+	pages  map[[2]string]time.Time // the first whole one of each engine, by target and replica
+	every  int                     // calls of Take per sample that is kept
 	looks  int
 	times  int // samples of the longest series
 }
@@ -30,7 +30,7 @@ type Sampler struct {
 // NewSampler returns an empty Sampler.
 func NewSampler() *Sampler {
 	return &Sampler{
-		series: map[string]*result.ServerSeries{}, beyond: map[string]bool{}, pages: map[enginePage]time.Time{},
+		series: map[string]*result.ServerSeries{}, beyond: map[string]bool{}, pages: map[[2]string]time.Time{},
 		every: 1,
 	}
 }
@@ -51,9 +51,7 @@ func (s *Sampler) Take(values []scrape.Values) {
 	if (s.looks-1)%s.every != 0 {
 		return
 	}
-	for _, one := range s.samples(values) {
-		s.add(one)
-	}
+	s.End(values)
 	if s.times++; s.times >= maxSamples {
 		s.thin()
 	}
@@ -105,11 +103,9 @@ func labelsOf(s *scrape.Series) map[string]string {
 	return labels
 }
 
-// An enginePage identifies the page of an engine.
-type enginePage struct{ target, replica string }
-
-func pageOf(labels map[string]string) enginePage {
-	return enginePage{labels["target"], labels["replica"]}
+// pageOf identifies the page of an engine.
+func pageOf(labels map[string]string) [2]string {
+	return [2]string{labels["target"], labels["replica"]}
 }
 
 func (s *Sampler) add(one sample) {
