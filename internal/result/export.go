@@ -109,6 +109,7 @@ func AppendExport(b []byte, r Row) []byte {
 	v := r.Values()
 	of := func(q measure.Quantity) *exportValue { return defined(v[q], string(q.Unit())) }
 	tokens := func(n int) *exportValue { return defined(counted(n), string(measure.Tokens)) }
+	ms := func(v float64) *exportValue { return defined(counted(v), string(measure.Milliseconds)) }
 	line := exportLine{
 		Metadata: exportMetadata{
 			Session: r.Session, ID: r.ID, Correlation: r.Correlation, Conversation: r.Conversation, Turn: r.Turn,
@@ -125,14 +126,9 @@ func AppendExport(b []byte, r Row) []byte {
 			TTFTFromDue: of(measure.TTFTFromDue), LatencyFromDue: of(measure.E2EFromDue), Lateness: of(measure.Lateness),
 			AskedPrompt: tokens(r.Prompt.Asked), AskedAnswer: tokens(r.Answer.Asked),
 			CountedPrompt: tokens(r.Prompt.Counted), CountedAnswer: tokens(r.Answer.Counted),
+			MostTPOT: ms(r.MostTPOT), Connect: ms(r.Connect),
 			Reads: defined(counted(r.Reads), "reads"), Merged: defined(counted(r.Merged), "reads"),
 		},
-	}
-	if r.MostTPOT > 0 {
-		line.Metrics.MostTPOT = defined(r.MostTPOT, string(measure.Milliseconds))
-	}
-	if r.Connect > 0 {
-		line.Metrics.Connect = defined(r.Connect, string(measure.Milliseconds))
 	}
 	if r.Reads > 0 {
 		line.Metrics.ReadDelay = defined(r.ReadDelay, "ms")
@@ -173,7 +169,7 @@ func FailureOf(r Row) *ExportError {
 }
 
 // counted returns NaN for a number that is not known.
-func counted(n int) float64 {
+func counted[T int | float64](n T) float64 {
 	if n <= 0 {
 		return math.NaN()
 	}

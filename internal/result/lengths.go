@@ -105,11 +105,8 @@ func (f *Statistics) addLengths(rows []Row) {
 				other++
 			}
 		}
-		add := func(tag, name, unit string, values []float64) {
-			f.add(Metric{Tag: tag, Name: name, Unit: unit, Of: stats.NewDistribution(values)})
-		}
-		add("requested_"+side.tag, "Requested "+side.name, "tokens", asked)
-		add(side.tag+"_mismatch_diff_pct", side.name+" Mismatch Diff", "%", off)
+		f.distribution("requested_"+side.tag, "Requested "+side.name, "tokens", asked)
+		f.distribution(side.tag+"_mismatch_diff_pct", side.name+" Mismatch Diff", "%", off)
 		if len(off) > 0 {
 			f.single("other_"+side.tag+"_count", side.things+" of Other Lengths", "requests", float64(other))
 		}

@@ -117,9 +117,9 @@ func Aggregate(rows []Row, s Settings) Statistics {
 		}
 	}
 	for i, q := range Quantities {
-		f.add(Metric{Tag: q.Tag(), Name: q.Title(), Unit: string(q.Unit()), Of: stats.NewDistribution(values[i])})
+		f.distribution(q.Tag(), q.Title(), string(q.Unit()), values[i])
 	}
-	f.add(Metric{Tag: "inter_chunk_latency", Name: "Inter Chunk Latency", Unit: "ms", Of: stats.NewDistribution(gaps)})
+	f.distribution("inter_chunk_latency", "Inter Chunk Latency", "ms", gaps)
 	f.addLengths(rows)
 	f.totals(input, output, reasoning, good, s)
 	return f
@@ -151,6 +151,10 @@ func (f *Statistics) add(m Metric) {
 	if m.Single && !math.IsNaN(m.Value) && !math.IsInf(m.Value, 0) || m.Of.N() > 0 {
 		f.Metrics = append(f.Metrics, m)
 	}
+}
+
+func (f *Statistics) distribution(tag, name, unit string, values []float64) {
+	f.add(Metric{Tag: tag, Name: name, Unit: unit, Of: stats.NewDistribution(values)})
 }
 
 func (f *Statistics) single(tag, name, unit string, value float64) {
@@ -214,17 +218,14 @@ func (f *Statistics) addSessions(all []measure.Session, of measure.Sessions) {
 			cached = append(cached, ratio)
 		}
 	}
-	add := func(tag, name, unit string, values []float64) {
-		f.add(Metric{Tag: tag, Name: name, Unit: unit, Of: stats.NewDistribution(values)})
-	}
-	add("session_makespan", "Session Makespan", "sec", makespans)
-	add("session_requests", "Session Requests", "requests", requests)
-	add("session_cached_ratio", "Session Cached Ratio", "ratio", cached)
+	f.distribution("session_makespan", "Session Makespan", "sec", makespans)
+	f.distribution("session_requests", "Session Requests", "requests", requests)
+	f.distribution("session_cached_ratio", "Session Cached Ratio", "ratio", cached)
 	for p, name := range [measure.NumSessionParts]string{
 		"Session Time in Tools", "Session Time Late",
 		"Session Time to First Tokens", "Session Time in Decode",
 	} {
-		add("session_time_"+measure.SessionPart(p).String(), name, "sec", parts[p])
+		f.distribution("session_time_"+measure.SessionPart(p).String(), name, "sec", parts[p])
 	}
 	if of.IsZero() {
 		return
