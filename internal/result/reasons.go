@@ -59,11 +59,6 @@ func (r Reason) String() string {
 	if letters := []rune(text); len(letters) > maxReason {
 		text = string(letters[:maxReason]) + "…"
 	}
-	parts := []string{number.Whole(r.Requests) + "×"}
-	for _, p := range []string{kind, text} {
-		if p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return strings.Join(parts, " ")
+	parts := []string{number.Whole(r.Requests) + "×", kind, text}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), " ")
 }

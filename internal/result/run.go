@@ -32,13 +32,7 @@ type Run struct {
 
 // Measured returns the rows that count in figures, which are all but the warm-up.
 func (r Run) Measured() []Row {
-	rows := make([]Row, 0, len(r.Rows))
-	for _, row := range r.Rows {
-		if row.Phase == measure.Profiling {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row Row) bool { return row.Phase != measure.Profiling })
 }
 
 // Span returns the first send and the last end of the rows that count in figures.
