@@ -28,10 +28,10 @@ type Options struct {
 // write.
 const sendPatience = time.Second
 
-// The beginnings of a record and of a ledger.
+// The beginnings of a record and of a ledger; see Sink.
 var (
-	recordStart = []byte(`{"id":`)
-	ledgerStart = []byte(`{"ledger":`)
+	RecordStart = []byte(`{"id":`)
+	LedgerStart = []byte(`{"ledger":`)
 )
 
 // A recordFile is a file of records, open for appending.
@@ -80,11 +80,11 @@ func (f *recordFile) mend() error {
 	if err != nil || at == f.size {
 		return err
 	}
-	start := make([]byte, min(int64(len(ledgerStart)), f.size-at))
+	start := make([]byte, min(int64(len(LedgerStart)), f.size-at))
 	if _, err := f.ReadAt(start, at); err != nil {
 		return err
 	}
-	if whole && (begins(start, recordStart) || begins(start, ledgerStart)) {
+	if whole && (begins(start, RecordStart) || begins(start, LedgerStart)) {
 		f.size = at
 		return f.Truncate(at)
 	}
@@ -95,8 +95,7 @@ func (f *recordFile) mend() error {
 
 // begins reports whether line and text agree over the length of the shorter one.
 func begins(line, text []byte) bool {
-	n := min(len(line), len(text))
-	return bytes.Equal(line[:n], text[:n])
+	return bytes.HasPrefix(line, text) || bytes.HasPrefix(text, line)
 }
 
 // lastLine returns the offset after the last newline. It stops searching beyond the maximum length of a record; whole

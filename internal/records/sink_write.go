@@ -67,7 +67,7 @@ func (s *Sink) drop() {
 
 // recordsOf counts the lines that are not ledgers.
 func recordsOf(lines []byte) int {
-	return bytes.Count(lines, []byte{'\n'}) - bytes.Count(lines, ledgerStart)
+	return bytes.Count(lines, []byte{'\n'}) - bytes.Count(lines, LedgerStart)
 }
 
 func (s *Sink) lose(records int) {

@@ -11,12 +11,7 @@ import (
 	"slices"
 
 	"replayd/internal/measure"
-)
-
-// Each of replayd's records begins with recordStart, and each ledger with ledgerStart; see records.Sink.
-var (
-	recordStart = []byte(`{"id":`)
-	ledgerStart = []byte(`{"ledger":`)
+	"replayd/internal/records"
 )
 
 // ReadExport reads a profile_export.jsonl of AIPerf or replayd, which holds one run, or a records file of replayd, which
@@ -108,7 +103,7 @@ func (x *exportReader) readLine(line []byte, whole, last bool) error {
 		x.fault("no JSON")
 		return nil
 	}
-	if bytes.HasPrefix(line, ledgerStart) {
+	if bytes.HasPrefix(line, records.LedgerStart) {
 		return x.ledger(line)
 	}
 	if err := x.addLedgers(); err != nil {
@@ -147,7 +142,7 @@ func sane(r Row) error {
 }
 
 func (x *exportReader) row(line []byte) (Row, error) {
-	if bytes.HasPrefix(line, recordStart) {
+	if bytes.HasPrefix(line, records.RecordStart) {
 		var record recordLine
 		if err := json.Unmarshal(line, &record); err != nil {
 			return Row{}, jsonFault(err)
