@@ -34,18 +34,14 @@ func Weigh(values map[float64]int64) Weighted {
 	return w
 }
 
-func (w Weighted) count() (n int64) {
-	for _, v := range w {
-		n += v.n
-	}
-	return n
-}
-
 // Summary describes the values.
 func (w Weighted) Summary() Summary {
-	s := Summary{Count: w.count()}
+	s := Summary{}
+	for _, v := range w {
+		s.Count += v.n
+	}
 	if s.Count == 0 {
-		return Summary{}
+		return s
 	}
 	for _, v := range w {
 		s.Mean += v.value * float64(v.n) / float64(s.Count)
