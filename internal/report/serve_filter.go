@@ -44,32 +44,10 @@ func readFilter(q url.Values) (f filter, errs []string) {
 	} else {
 		wrong("outcome", "one of those listed")
 	}
-	seconds := func(name string, into *float64) {
-		text := strings.TrimSpace(q.Get(name))
-		if text == "" {
-			return
-		}
-		if v, err := strconv.ParseFloat(text, 64); err == nil && v >= 0 && !math.IsInf(v, 0) {
-			*into = v
-		} else {
-			wrong(name, "seconds ≥ 0")
-		}
-	}
-	seconds("from", &f.From)
-	seconds("to", &f.To)
-	tokens := func(name string, into *int) {
-		text := strings.TrimSpace(q.Get(name))
-		if text == "" {
-			return
-		}
-		if v, err := strconv.Atoi(text); err == nil && v >= 0 {
-			*into = v
-		} else {
-			wrong(name, "tokens ≥ 0")
-		}
-	}
-	tokens("min_input", &f.MinInput)
-	tokens("max_input", &f.MaxInput)
+	f.From = amount(q, "from", "seconds", f.From, parseSeconds, wrong)
+	f.To = amount(q, "to", "seconds", f.To, parseSeconds, wrong)
+	f.MinInput = amount(q, "min_input", "tokens", f.MinInput, strconv.Atoi, wrong)
+	f.MaxInput = amount(q, "max_input", "tokens", f.MaxInput, strconv.Atoi, wrong)
 	f.Session = strings.TrimSpace(q.Get("session"))
 	if f.To <= f.From {
 		errs = append(errs, fmt.Sprintf("to: want more seconds than from, %g, got %g", f.From, f.To))
@@ -82,17 +60,29 @@ func readFilter(q url.Values) (f filter, errs []string) {
 	return f, errs
 }
 
+// amount returns a number of at least 0 that the form has, or else the one that stands for none.
+func amount[T int | float64](q url.Values, name, unit string, none T, parse func(string) (T, error), wrong func(name, want string)) T {
+	text := strings.TrimSpace(q.Get(name))
+	if text == "" {
+		return none
+	}
+	v, err := parse(text)
+	if err != nil || !(v >= 0) || math.IsInf(float64(v), 0) {
+		wrong(name, unit+" ≥ 0")
+		return none
+	}
+	return v
+}
+
+func parseSeconds(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+
 // apply returns the run with only the selected requests. Warm-up requests that the reader selects count as measured.
 func (f filter) apply(run result.Run) result.Run {
 	if f == everything {
 		return run
 	}
-	zero := int64(0)
-	for _, r := range run.Measured() {
-		if zero == 0 || r.Start != 0 && r.Start < zero {
-			zero = r.Start
-		}
-	}
+	first, _ := run.Span()
+	zero := first.UnixNano()
 	rows := make([]result.Row, 0, len(run.Rows))
 	for _, r := range run.Rows {
 		at := float64(cmp.Or(r.Start, r.End)-zero) / 1e9
