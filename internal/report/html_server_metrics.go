@@ -24,7 +24,7 @@ func (l runData) serverMetrics() Section {
 	t := chart.Table{Title: "Series", Folded: true}
 	t.Columns = chart.Columns("series", "<labels", "<unit", "per second", "min", "mean", "max")
 	byName := map[string][]result.ServerSeries{}
-	var names []string
+	var gpus, names []string
 	for _, b := range l.ServerSeries {
 		f, ok := b.Statistics()
 		if !ok {
@@ -38,7 +38,11 @@ func (l runData) serverMetrics() Section {
 			t.Rows = append(t.Rows, []string{b.Name, labelsOf(b), b.Unit, perSecond, number.Short(f.Of.Min()), mean, number.Short(f.Of.Max())})
 		}
 		if b.Kind == result.Gauge && f.Of.Std > 0 {
-			if byName[b.Name] == nil {
+			switch {
+			case byName[b.Name] != nil:
+			case b.GPU:
+				gpus = append(gpus, b.Name)
+			default:
 				names = append(names, b.Name)
 			}
 			byName[b.Name] = append(byName[b.Name], b)
@@ -49,20 +53,11 @@ func (l runData) serverMetrics() Section {
 	}
 	s.Title = fmt.Sprintf("Metrics of the server and the GPUs during the run: %d series", len(l.ServerSeries))
 	s.Tables = []chart.Table{t}
-	slices.SortStableFunc(names, func(a, b string) int { // GPUs first: they have fewer series and cost the most
-		return cmp.Compare(rankOf(byName[a][0]), rankOf(byName[b][0]))
-	})
+	names = append(gpus, names...) // they have fewer series and cost the most
 	for _, name := range names[:min(len(names), maxSeriesPlots)] {
 		s.Plots = append(s.Plots, l.seriesPlot(name, byName[name]))
 	}
 	return s
-}
-
-func rankOf(b result.ServerSeries) int {
-	if b.GPU {
-		return 0
-	}
-	return 1
 }
 
 func (l runData) seriesPlot(name string, all []result.ServerSeries) chart.Plot {

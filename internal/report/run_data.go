@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"replayd/internal/measure"
 	"replayd/internal/result"
@@ -23,11 +24,7 @@ type runData struct {
 
 func newRunData(run result.Run) runData {
 	l := runData{Run: run, rows: run.Measured(), figures: run.Statistics()}
-	for _, r := range l.rows {
-		if r.Outcome == measure.OK {
-			l.ok = append(l.ok, r)
-		}
-	}
+	l.ok = slices.DeleteFunc(slices.Clone(l.rows), func(r result.Row) bool { return r.Outcome != measure.OK })
 	l.zero = l.figures.First
 	if l.zero > 0 { // a request was written
 		l.seconds = max(0, float64(l.figures.Last-l.zero)/1e9)
