@@ -21,7 +21,6 @@ type Picture struct {
 	Read     []spoken
 	Cloud    *cloud
 	Measured Table
-	Gutter   bool // there is text at the right
 }
 
 // A tick is a value on an axis. A narrow axis hides ticks marked Second, and a narrower one those marked Third.
@@ -92,7 +91,6 @@ func (p Plot) Draw(id string) Picture {
 	}
 	c.placeDots()
 	c.rules()
-	c.Gutter = len(c.Ends) > 0
 	c.Read = c.readings()
 	c.Measured = c.figures()
 	return c
