@@ -57,11 +57,9 @@ func ComparisonRows(j *canary.Judgment, o canary.Options) [][]string {
 		if m.Blocks == 0 {
 			continue
 		}
-		row := []string{m.Metric.String(), fmt.Sprint(m.Blocks), fmt.Sprint(m.Worse), RatioOrExcess(&m), "", evidence(m.WorseLog10, o.FailLog10()), ""}
+		row := []string{m.Metric.String(), fmt.Sprint(m.Blocks), fmt.Sprint(m.Worse), RatioOrExcess(&m), Interval(&m), evidence(m.WorseLog10, o.FailLog10()), ""}
 		if m.Metric.IsLatency() {
-			row[4], row[6] = Interval(&m), evidence(m.NotWorseLog10, o.PassLog10())
-		} else if !math.IsInf(m.ExcessUpper, 0) {
-			row[4] = fmt.Sprintf("at most %+.2f %%", 100*m.ExcessUpper)
+			row[6] = evidence(m.NotWorseLog10, o.PassLog10())
 		}
 		rows = append(rows, row)
 	}
@@ -79,9 +77,14 @@ func RatioOrExcess(m *canary.MetricState) string {
 	return fmt.Sprintf("%+.2f %%", 100*m.Excess)
 }
 
-// Interval formats the interval of a latency's ratio.
+// Interval formats the interval of a latency's ratio, and the bound of a share's excess; "": there is none.
 func Interval(m *canary.MetricState) string {
-	if !m.Changed.IsZero() {
+	switch {
+	case !m.Metric.IsLatency() && math.IsInf(m.ExcessUpper, 0):
+		return ""
+	case !m.Metric.IsLatency():
+		return fmt.Sprintf("at most %+.2f %%", 100*m.ExcessUpper)
+	case !m.Changed.IsZero():
 		return "changed at " + m.Changed.UTC().Format("15:04") + " UTC"
 	}
 	bound := func(v float64) string {
@@ -138,14 +141,11 @@ func (c *Comparing) lines(j *canary.Judgment, elapsed time.Duration, columns int
 		if m.Blocks == 0 {
 			continue
 		}
-		row := []string{m.Metric.String(), RatioOrExcess(&m), "", way(m.WorseLog10, o.FailLog10()), ""}
+		row := []string{m.Metric.String(), RatioOrExcess(&m), Interval(&m), way(m.WorseLog10, o.FailLog10()), ""}
 		if m.Metric.IsLatency() {
-			row[2], row[4] = Interval(&m), way(m.NotWorseLog10, o.PassLog10())
+			row[4] = way(m.NotWorseLog10, o.PassLog10())
 		} else if m.Excess <= o.ToleranceOf(m.Metric) {
 			row[3] = "tolerated"
-		}
-		if !m.Metric.IsLatency() && !math.IsInf(m.ExcessUpper, 0) {
-			row[2] = fmt.Sprintf("at most %+.2f %%", 100*m.ExcessUpper)
 		}
 		if m.Passed {
 			row[4] = "passed"
