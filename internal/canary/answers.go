@@ -45,39 +45,48 @@ type Answer struct {
 
 // AnswerTotals count the answers of judged pairs with an answer of each side. A server that says less is faster.
 type AnswerTotals struct {
-	Pairs    int64
-	Finishes [2][finishes]int64
-	Known    int64 // pairs of which both lengths are known, in one unit
-	Tokens   [2]int64
+	Pairs    int64              `json:"pairs"`
+	Finishes [2][finishes]int64 `json:"finishes"`
+	Only     [2][finishes]int64 `json:"only"` // pairs in which this side alone has the reason
+	Known    int64              `json:"told"` // pairs of which both lengths are known, in one unit
+	Tokens   [2]int64           `json:"tokens"`
+	Longer   int64              `json:"longer"` // pairs by the candidate's answer; the others are equal
+	Shorter  int64              `json:"shorter"`
 }
 
-// add adds a pair that is not void.
-func (t *AnswerTotals) add(p *Pair) (answered, known bool) {
-	base, cand := &p.Requests[Baseline], &p.Requests[Candidate]
-	if base.E2E == 0 || cand.E2E == 0 {
-		return false, false
+// add adds a pair that is not void. known says whether the lengths of both its answers are.
+func (t *AnswerTotals) add(p *Pair) (known bool) {
+	if p.Requests[Baseline].E2E == 0 || p.Requests[Candidate].E2E == 0 {
+		return false
 	}
-	known = base.Answer.Tokens > 0 && cand.Answer.Tokens > 0 && base.Answer.Chunks == cand.Answer.Chunks
+	base, cand := p.Requests[Baseline].Answer, p.Requests[Candidate].Answer
 	t.Pairs++
-	if known {
-		t.Known++
+	t.Finishes[Baseline][base.Finish]++
+	t.Finishes[Candidate][cand.Finish]++
+	if base.Finish != cand.Finish {
+		t.Only[Baseline][base.Finish]++
+		t.Only[Candidate][cand.Finish]++
 	}
-	for side := range p.Requests {
-		t.Finishes[side][p.Requests[side].Answer.Finish]++
-		if known {
-			t.Tokens[side] += int64(p.Requests[side].Answer.Tokens)
-		}
+	if base.Tokens <= 0 || cand.Tokens <= 0 || base.Chunks != cand.Chunks {
+		return false
 	}
-	return true, known
+	t.Known++
+	t.Tokens[Baseline] += int64(base.Tokens)
+	t.Tokens[Candidate] += int64(cand.Tokens)
+	switch {
+	case cand.Tokens > base.Tokens:
+		t.Longer++
+	case cand.Tokens < base.Tokens:
+		t.Shorter++
+	}
+	return true
 }
 
 // answers are the sums over pairs from which differences are computed.
 type answers struct {
 	AnswerTotals
-	only            [2][finishes]int64      // pairs in which this side alone has the reason
-	longer, shorter int64                   // pairs by the candidate's answer; the others are equal
-	ratios          [2*ratioCells + 1]int64 // pairs by ln(candidate ÷ baseline) in steps of ratioStep
-	lengths         [2][lengthCells]int64   // answers by lengthCell
+	ratios  [2*ratioCells + 1]int64 // pairs by ln(candidate ÷ baseline) in steps of ratioStep
+	lengths [2][lengthCells]int64   // answers by lengthCell
 }
 
 const (
@@ -107,24 +116,10 @@ func lengthOf(cell int) int64 {
 
 // add adds a pair that is not void.
 func (a *answers) add(p *Pair) {
-	answered, known := a.AnswerTotals.add(p)
-	if !answered {
+	if !a.AnswerTotals.add(p) {
 		return
 	}
 	base, cand := p.Requests[Baseline].Answer, p.Requests[Candidate].Answer
-	if base.Finish != cand.Finish {
-		a.only[Baseline][base.Finish]++
-		a.only[Candidate][cand.Finish]++
-	}
-	if !known {
-		return
-	}
-	switch {
-	case cand.Tokens > base.Tokens:
-		a.longer++
-	case cand.Tokens < base.Tokens:
-		a.shorter++
-	}
 	a.lengths[Baseline][lengthCell(base.Tokens)]++
 	a.lengths[Candidate][lengthCell(cand.Tokens)]++
 	countRatio(a.ratios[:], math.Log(float64(cand.Tokens)/float64(base.Tokens)), ratioStep)
@@ -146,12 +141,12 @@ func medianRatio(counts []int64, step float64) float64 {
 
 // merge adds the sums of other pairs.
 func (a *answers) merge(b *answers) {
-	a.Pairs, a.Known, a.longer, a.shorter = a.Pairs+b.Pairs, a.Known+b.Known, a.longer+b.longer, a.shorter+b.shorter
+	a.Pairs, a.Known, a.Longer, a.Shorter = a.Pairs+b.Pairs, a.Known+b.Known, a.Longer+b.Longer, a.Shorter+b.Shorter
 	addAll(a.Tokens[:], b.Tokens[:])
 	addAll(a.ratios[:], b.ratios[:])
 	for side := range a.lengths {
 		addAll(a.Finishes[side][:], b.Finishes[side][:])
-		addAll(a.only[side][:], b.only[side][:])
+		addAll(a.Only[side][:], b.Only[side][:])
 		addAll(a.lengths[side][:], b.lengths[side][:])
 	}
 }
@@ -165,11 +160,10 @@ func addAll(to, from []int64) {
 // Answers are the lengths and finish reasons of both sides' answers in judged pairs with an answer of each.
 type Answers struct {
 	AnswerTotals
-	Differ          [finishes]bool // the sides differ in the reason, reliably
-	Median          [2]int64       // length; 0: unknown
-	Longer, Shorter int64          // pairs by the candidate's answer; the others are equal
-	Ratio           float64        // candidate ÷ baseline, the median of pairs; NaN: unknown
-	LengthsDiffer   bool           // reliably
+	Differ        [finishes]bool // the sides differ in the reason, reliably
+	Median        [2]int64       // length; 0: unknown
+	Ratio         float64        // candidate ÷ baseline, the median of pairs; NaN: unknown
+	LengthsDiffer bool           // reliably
 }
 
 // differences is the number of tests for a difference: of lengths and of each finish reason, in both directions.
@@ -181,11 +175,10 @@ const differences = 2 * (1 + int(finishes))
 // the verdict that holds however often one looks, if each pair of equal servers differs in either direction with the same chance.
 func (a *answers) state(alpha float64) Answers {
 	s := Answers{
-		AnswerTotals: a.AnswerTotals, Longer: a.longer, Shorter: a.shorter, Ratio: medianRatio(a.ratios[:], ratioStep),
-		LengthsDiffer: differ(a.longer, a.shorter, alpha),
+		AnswerTotals: a.AnswerTotals, Ratio: medianRatio(a.ratios[:], ratioStep), LengthsDiffer: differ(a.Longer, a.Shorter, alpha),
 	}
 	for f := range s.Differ {
-		s.Differ[f] = differ(a.only[Candidate][f], a.only[Baseline][f], alpha)
+		s.Differ[f] = differ(a.Only[Candidate][f], a.Only[Baseline][f], alpha)
 	}
 	if a.Known > 0 {
 		for side := range s.Median {
@@ -234,23 +227,14 @@ func (a *Answers) Text() string {
 
 // An AnswersSnapshot is the answers of a comparison's pairs. The histograms are packed.
 type AnswersSnapshot struct {
-	Pairs    int64              `json:"pairs"`
-	Finishes [2][finishes]int64 `json:"finishes"`
-	Only     [2][finishes]int64 `json:"only"`
-	Known    int64              `json:"told"`
-	Tokens   [2]int64           `json:"tokens"`
-	Longer   int64              `json:"longer"`
-	Shorter  int64              `json:"shorter"`
-	Ratios   []byte             `json:"ratios"`
-	Lengths  [2][]byte          `json:"lengths"`
+	AnswerTotals
+	Ratios  []byte    `json:"ratios"`
+	Lengths [2][]byte `json:"lengths"`
 }
 
 func (a *answers) snapshot() AnswersSnapshot {
-	return AnswersSnapshot{
-		Pairs: a.Pairs, Finishes: a.Finishes, Only: a.only, Known: a.Known, Tokens: a.Tokens,
-		Longer: a.longer, Shorter: a.shorter, Ratios: packed(a.ratios[:]),
-		Lengths: [2][]byte{packed(a.lengths[Baseline][:]), packed(a.lengths[Candidate][:])},
-	}
+	lengths := [2][]byte{packed(a.lengths[Baseline][:]), packed(a.lengths[Candidate][:])}
+	return AnswersSnapshot{a.AnswerTotals, packed(a.ratios[:]), lengths}
 }
 
 // restore takes over a snapshot. Files of replayd before answers were kept have an empty one.
@@ -259,6 +243,5 @@ func (a *answers) restore(s *AnswersSnapshot, f *restoring) {
 	for side := range s.Lengths {
 		f.unpack("answers.lengths", a.lengths[side][:], s.Lengths[side])
 	}
-	a.AnswerTotals = AnswerTotals{Pairs: s.Pairs, Finishes: s.Finishes, Known: s.Known, Tokens: s.Tokens}
-	a.only, a.longer, a.shorter = s.Only, s.Longer, s.Shorter
+	a.AnswerTotals = s.AnswerTotals
 }

@@ -145,7 +145,7 @@ func TestLongestSnapshot(t *testing.T) {
 		for i := range a.lengths[side] {
 			a.lengths[side][i] = 1 << 36
 		}
-		a.Tokens[side], a.Finishes[side][Stop], a.only[side][Stop] = 1<<52, a.Pairs, a.Pairs
+		a.Tokens[side], a.Finishes[side][Stop], a.Only[side][Stop] = 1<<52, a.Pairs, a.Pairs
 	}
 	if _, err := Restore(o, again(t, c.Snapshot())); err != nil {
 		t.Error(err)
