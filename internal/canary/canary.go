@@ -195,7 +195,7 @@ func New(o Options) *Comparison {
 	if o.Mode == ModeWatch {
 		c.watch = NewWatch(o)
 	} else {
-		c.looks = newLooks()
+		c.looks = &looks{}
 	}
 	return c
 }

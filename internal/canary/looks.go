@@ -37,16 +37,10 @@ var looked = [...]Metric{Bad, TTFT, TPOT, E2E, Queued}
 // property that lasts for the life of a pod, such as a slow GPU, cannot be told from its version. Looks are Student's test of two samples: if the pods of both sides are
 // drawn by chance, each on a machine of its own, and their values are about normal and of one spread, then a look is wrong in at most its share of alpha.
 type looks struct {
-	pods    [2][]podSums // by number less 1
-	begin   time.Time    // first judged pair; zero: the next one sets it
-	begun   time.Duration
-	done    int           // looks
-	after   time.Duration // the latest one
-	latest  [metrics]PodsMetric
-	valued  [2]int  // pods in the latest look
-	verdict Verdict // "" before a look; a fail is final
-	failed  Metric  // −1: none
-	changed bool    // pods are not those of the beginning: no look is left
+	LooksSnapshot // Begun is that of a comparison that was restored, before its first pair
+
+	begin  time.Time // first judged pair; zero: the next one sets it
+	failed Metric    // with the verdict fail
 }
 
 // podSums are the sums over a pod's pairs.
@@ -90,43 +84,30 @@ type Rank struct {
 	Of     int // 0: there is no rank
 }
 
-func newLooks() *looks {
-	l := &looks{failed: -1}
-	l.forget()
-	return l
-}
-
-func (l *looks) forget() {
-	for m := range l.latest {
-		nan := math.NaN()
-		l.latest[m] = PodsMetric{nan, nan, nan, nan, false}
-	}
-}
-
 // add adds a judged pair, and looks at the pods if it is time to.
 func (l *looks) add(p *Pair, queued [2]bool, o *Options) {
-	if l.begin.IsZero() && (p.Void == NotVoid || l.begun > 0) {
-		l.begin = p.At.Add(-l.begun)
+	if l.begin.IsZero() && (p.Void == NotVoid || l.Begun > 0) {
+		l.begin = p.At.Add(-l.Begun)
 	}
-	if p.Void != NotVoid || l.changed {
+	if p.Void != NotVoid || l.Changed {
 		return
 	}
-	if since := p.At.Sub(l.begin); l.verdict != Fail && l.done < len(lookTimes) && since >= lookTimes[l.done] {
+	if since := p.At.Sub(l.begin); l.Verdict != Fail && l.Done < len(lookTimes) && since >= lookTimes[l.Done] {
 		l.look(o)
-		for l.done < len(lookTimes) && since >= lookTimes[l.done] { // replayd was down meanwhile
-			l.done++
+		for l.Done < len(lookTimes) && since >= lookTimes[l.Done] { // replayd was down meanwhile
+			l.Done++
 		}
-		l.after = since
+		l.After = since
 	}
 	for side, r := range p.Requests {
 		number := min(int(r.Pod), maxPods)
 		if number == 0 {
 			continue
 		}
-		for len(l.pods[side]) < number {
-			l.pods[side] = append(l.pods[side], podSums{})
+		for len(l.Pods[side]) < number {
+			l.Pods[side] = append(l.Pods[side], podSums{})
 		}
-		s := &l.pods[side][number-1]
+		s := &l.Pods[side][number-1]
 		s.Judged++
 		s.Bad += one(r.Bad)
 		s.Queued += one(queued[side])
@@ -143,7 +124,7 @@ func (l *looks) add(p *Pair, queued [2]bool, o *Options) {
 }
 
 // change says that a pod is another one than before, or has restarted: no look is left.
-func (l *looks) change() { l.changed = l.changed || !l.begin.IsZero() || l.begun > 0 }
+func (l *looks) change() { l.Changed = l.Changed || !l.begin.IsZero() || l.Begun > 0 }
 
 func one(v bool) int64 {
 	if v {
@@ -155,7 +136,7 @@ func one(v bool) int64 {
 // values returns a metric's value of each pod that has enough pairs, and the variance that chance alone gives the value of a share.
 func (l *looks) values(m Metric, o *Options) (all [2][]float64, chance float64) {
 	least := int64(o.MinPairs)
-	for side, pods := range l.pods {
+	for side, pods := range l.Pods {
 		for _, s := range pods {
 			switch {
 			case m.IsLatency():
@@ -178,8 +159,7 @@ func (l *looks) values(m Metric, o *Options) (all [2][]float64, chance float64) 
 
 // look compares the pods. Each look has a share of alpha, and of that each metric. For a pass all metrics must be within.
 func (l *looks) look(o *Options) {
-	l.forget()
-	l.valued = [2]int{}
+	l.Latest, l.Valued = [metrics]*PodsMetric{}, [2]int{}
 	share := o.Alpha / float64(len(lookTimes))
 	failed, passes := Metric(-1), true
 	for _, m := range looked {
@@ -188,10 +168,10 @@ func (l *looks) look(o *Options) {
 			passes = false // a pod without values may be the slow one
 		}
 		base, cand := all[Baseline], all[Candidate]
-		if m == TTFT || m == E2E && l.valued == [2]int{} {
-			l.valued = [2]int{len(base), len(cand)}
+		if m == TTFT || m == E2E && l.Valued == [2]int{} {
+			l.Valued = [2]int{len(base), len(cand)}
 		}
-		if min(len(base), len(cand)) < leastPods || len(l.pods[Baseline]) != len(l.pods[Candidate]) {
+		if min(len(base), len(cand)) < leastPods || len(l.Pods[Baseline]) != len(l.Pods[Candidate]) {
 			passes = passes && m != E2E // which all answers have
 			continue
 		}
@@ -203,7 +183,7 @@ func (l *looks) look(o *Options) {
 		scale := spread * math.Sqrt(1/float64(len(base))+1/float64(len(cand)))
 		margin := stats.StudentQuantile(2*share/float64(len(looked)), freedom) * scale
 		one := PodsMetric{Estimate: difference, Lower: difference - margin, Upper: difference + margin, Spread: spread}
-		one.Passed = difference+stats.StudentQuantile(2*share, freedom)*scale <= o.threshold(m) && (m != Bad || l.done >= badLooks)
+		one.Passed = difference+stats.StudentQuantile(2*share, freedom)*scale <= o.threshold(m) && (m != Bad || l.Done >= badLooks)
 		passes = passes && (one.Passed || !m.IsLatency() && o.ToleranceOf(m) >= 1)
 		if failed < 0 && one.Lower > o.threshold(m) {
 			failed = m
@@ -211,15 +191,15 @@ func (l *looks) look(o *Options) {
 		if m.IsLatency() {
 			one.Estimate, one.Lower, one.Upper = math.Exp(one.Estimate), math.Exp(one.Lower), math.Exp(one.Upper)
 		}
-		l.latest[m] = one
+		l.Latest[m] = &one
 	}
 	switch {
 	case failed >= 0: // final
-		l.verdict, l.failed = Fail, failed
+		l.Verdict, l.failed, l.Failed = Fail, failed, failed.String()
 	case passes:
-		l.verdict = Pass
+		l.Verdict = Pass
 	default:
-		l.verdict = Undecided
+		l.Verdict = Undecided
 	}
 }
 
@@ -235,7 +215,7 @@ const badLooks = 2
 
 // judged is how many pods of a side have had enough pairs for values.
 func (l *looks) judged(side Side, o *Options) (n int) {
-	for _, s := range l.pods[side] {
+	for _, s := range l.Pods[side] {
 		n += int(one(s.Judged >= int64(o.MinPairs)))
 	}
 	return n
@@ -257,26 +237,33 @@ func pooled(samples ...[]float64) float64 {
 // state returns the answer of the looks so far.
 func (l *looks) state(o *Options) PodsState {
 	s := PodsState{
-		Verdict: Undecided, Looks: l.done, After: l.after, Metrics: l.latest, Valued: l.valued, Metric: max(0, l.failed),
-		Pods: [2]int{len(l.pods[Baseline]), len(l.pods[Candidate])},
+		Verdict: Undecided, Looks: l.Done, After: l.After, Valued: l.Valued, Metric: l.failed,
+		Pods: [2]int{len(l.Pods[Baseline]), len(l.Pods[Candidate])},
 	}
-	if l.done < len(lookTimes) && !l.changed && l.verdict != Fail {
-		s.Next = lookTimes[l.done]
+	for m, of := range l.Latest {
+		if of == nil {
+			nan := math.NaN()
+			of = &PodsMetric{nan, nan, nan, nan, false}
+		}
+		s.Metrics[m] = *of
 	}
-	few := s.Pods[Baseline] != s.Pods[Candidate] || s.Pods[Baseline] < leastPods || l.done > 0 && min(l.valued[Baseline], l.valued[Candidate]) < leastPods
+	if l.Done < len(lookTimes) && !l.Changed && l.Verdict != Fail {
+		s.Next = lookTimes[l.Done]
+	}
+	few := s.Pods[Baseline] != s.Pods[Candidate] || s.Pods[Baseline] < leastPods || l.Done > 0 && min(l.Valued[Baseline], l.Valued[Candidate]) < leastPods
 	switch {
-	case l.verdict == Fail:
+	case l.Verdict == Fail:
 		s.Verdict = Fail
 	case few:
 		s.Reason = FewPods
-	case l.changed:
+	case l.Changed:
 		s.Reason = PodsChanged
-	case l.verdict == Pass:
+	case l.Verdict == Pass:
 		s.Verdict = Pass
 	default:
 		s.Reason = NextLook
 	}
-	if l.done > 0 {
+	if l.Done > 0 {
 		s.Rank = l.rank(o)
 	}
 	return s
@@ -286,7 +273,7 @@ func (l *looks) state(o *Options) PodsState {
 func (l *looks) rank(o *Options) Rank {
 	for _, m := range []Metric{TTFT, E2E} {
 		all, _ := l.values(m, o)
-		if len(all[Candidate]) != 1 || len(l.pods[Candidate]) != 1 || len(all[Baseline]) < max(leastPods, len(l.pods[Baseline])) {
+		if len(all[Candidate]) != 1 || len(l.Pods[Candidate]) != 1 || len(all[Baseline]) < max(leastPods, len(l.Pods[Baseline])) {
 			continue
 		}
 		r := Rank{Metric: m, Of: len(all[Baseline])}
@@ -319,50 +306,35 @@ func (s *PodsState) Finds(m Metric, pods int, o Options) float64 {
 
 // A LooksSnapshot is the state of the looks, of all pairs.
 type LooksSnapshot struct {
-	Pods    [2][]podSums         `json:"pods"`
-	Begun   time.Duration        `json:"begun_ns"` // before the latest pair
-	Done    int                  `json:"done"`
-	After   time.Duration        `json:"after_ns"`
-	Latest  [metrics]*PodsMetric `json:"latest"` // nil: no value
-	Valued  [2]int               `json:"valued"`
-	Verdict Verdict              `json:"verdict"`
-	Failed  string               `json:"failed"` // metric; "": none
-	Changed bool                 `json:"changed"`
+	Pods    [2][]podSums         `json:"pods"`     // by number less 1
+	Begun   time.Duration        `json:"begun_ns"` // how long before the latest pair the first judged one was
+	Done    int                  `json:"done"`     // looks
+	After   time.Duration        `json:"after_ns"` // the latest one
+	Latest  [metrics]*PodsMetric `json:"latest"`   // nil: no value
+	Valued  [2]int               `json:"valued"`   // pods in the latest look
+	Verdict Verdict              `json:"verdict"`  // "" before a look; a fail is final
+	Failed  string               `json:"failed"`   // metric; "": none
+	Changed bool                 `json:"changed"`  // pods are not those of the beginning: no look is left
 }
 
 func (l *looks) snapshot(last time.Time) LooksSnapshot {
-	s := LooksSnapshot{
-		Begun: l.begun, Done: l.done, After: l.after, Valued: l.valued, Verdict: l.verdict, Changed: l.changed,
-		Pods: [2][]podSums{slices.Clone(l.pods[Baseline]), slices.Clone(l.pods[Candidate])},
-	}
+	s := l.LooksSnapshot
+	s.Pods = [2][]podSums{slices.Clone(l.Pods[Baseline]), slices.Clone(l.Pods[Candidate])}
 	if !l.begin.IsZero() {
 		s.Begun = max(1, last.Sub(l.begin))
-	}
-	for m, of := range l.latest {
-		if !math.IsNaN(of.Estimate) {
-			s.Latest[m] = &of
-		}
-	}
-	if l.failed >= 0 {
-		s.Failed = l.failed.String()
 	}
 	return s
 }
 
 func (l *looks) restore(s *LooksSnapshot, f *restoring) {
+	l.LooksSnapshot = *s
 	for side := range s.Pods {
 		f.want(len(s.Pods[side]) <= maxPods, "pods", fmt.Sprintf("at most %d", maxPods), len(s.Pods[side]))
-		l.pods[side] = slices.Clone(s.Pods[side])
+		l.Pods[side] = slices.Clone(s.Pods[side])
 		f.want(s.Valued[side] >= 0 && s.Valued[side] <= len(s.Pods[side]), "valued", "at most as many as there are pods", s.Valued[side])
 	}
 	f.want(s.Done >= 0 && s.Done <= len(lookTimes), "done", fmt.Sprintf("0 to %d", len(lookTimes)), s.Done)
 	f.want(s.Verdict == "" || slices.Contains(Verdicts, s.Verdict), "verdict", "a verdict or none", s.Verdict)
-	l.begun, l.done, l.after, l.valued, l.verdict, l.changed = s.Begun, s.Done, s.After, s.Valued, s.Verdict, s.Changed
-	for m, of := range s.Latest {
-		if of != nil {
-			l.latest[m] = *of
-		}
-	}
 	if s.Failed != "" || s.Verdict == Fail {
 		l.failed = Metric(slices.IndexFunc(Metrics[:], func(m Metric) bool { return m.String() == s.Failed }))
 		f.want(l.failed >= 0 && s.Verdict == Fail, "failed", "a metric, with the verdict fail", s.Failed)

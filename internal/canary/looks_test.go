@@ -82,7 +82,7 @@ func TestLooksKeepTheirPromise(t *testing.T) {
 	for _, n := range [][2]int{{3, 3}, {4, 4}, {6, 6}, {8, 8}} {
 		fails, passes := 0, 0
 		for range lives {
-			l := newLooks()
+			l := &looks{}
 			// Latencies exactly at the tolerance: a fail is wrong, and so is a pass.
 			drawn := func(n int, middle float64) (all []float64) {
 				for range n {
@@ -91,15 +91,15 @@ func TestLooksKeepTheirPromise(t *testing.T) {
 				return all
 			}
 			base, cand := drawn(n[Baseline], 0), drawn(n[Candidate], math.Log1p(o.Tolerance))
-			for l.done = range len(lookTimes) { // looks that see more of the same pods
-				l.pods = [2][]podSums{sums(base, -1, mean(cand), rng), sums(cand, 1, -mean(base), rng)}
+			for l.Done = range len(lookTimes) { // looks that see more of the same pods
+				l.Pods = [2][]podSums{sums(base, -1, mean(cand), rng), sums(cand, 1, -mean(base), rng)}
 				l.look(&o)
-				if l.verdict != Undecided {
+				if l.Verdict != Undecided {
 					break
 				}
 			}
-			fails += int(one(l.verdict == Fail))
-			passes += int(one(l.verdict == Pass))
+			fails += int(one(l.Verdict == Fail))
+			passes += int(one(l.Verdict == Pass))
 		}
 		t.Logf("%d and %d pods: %d fails and %d passes of %d", n[0], n[1], fails, passes, lives)
 		if most := 1.2*o.Alpha*float64(lives) + 5; float64(fails) > most || float64(passes) > most {
@@ -131,20 +131,20 @@ func TestLooksFindASlowVersion(t *testing.T) {
 		state.Metrics[TTFT].Spread = 0.02
 		slower := state.Finds(TTFT, n, o)
 		for range lives {
-			l := newLooks()
+			l := &looks{}
 			var base, cand []float64
 			for range n {
 				base = append(base, 0.02*rng.NormFloat64())
 				cand = append(cand, math.Log(slower)+0.02*rng.NormFloat64())
 			}
-			l.pods = [2][]podSums{sums(base, -1, mean(cand), rng), sums(cand, 1, -mean(base), rng)}
-			for m := range l.pods {
-				for i := range l.pods[m] {
-					l.pods[m][i].Calm[TPOT], l.pods[m][i].Calm[E2E] = 0, 0
+			l.Pods = [2][]podSums{sums(base, -1, mean(cand), rng), sums(cand, 1, -mean(base), rng)}
+			for m := range l.Pods {
+				for i := range l.Pods[m] {
+					l.Pods[m][i].Calm[TPOT], l.Pods[m][i].Calm[E2E] = 0, 0
 				}
 			}
 			l.look(&o)
-			found += int(one(l.verdict == Fail))
+			found += int(one(l.Verdict == Fail))
 		}
 		share := float64(found) / float64(lives)
 		t.Logf("%d pods a side find a version that is %.1f %% slower in %.1f %% of %d cases", n, 100*(slower-1), 100*share, lives)
