@@ -42,17 +42,6 @@ func (c *Comparison) newEnded(at time.Time) Block {
 	return e
 }
 
-// reportEnded passes the block that has ended on.
-func (c *Comparison) reportEnded(e Block) {
-	if c.Ended == nil {
-		return
-	}
-	for m := range c.tests {
-		e.Metrics[m].After = c.state(&c.tests[m])
-	}
-	c.Ended(e)
-}
-
 // blamed is the order of the metrics where several fail with one block. A server that fails requests is often slow
 // and has queues, too, and people look for failures first.
 var blamed = [metrics]Metric{Bad, TTFT, TPOT, E2E, Tail, Queued}
@@ -93,5 +82,10 @@ func (c *Comparison) end(at time.Time, queued [2]bool) {
 			c.failed, c.after = m, c.lasted
 		}
 	}
-	c.reportEnded(shown)
+	if c.Ended != nil {
+		for m := range c.tests {
+			shown.Metrics[m].After = c.state(&c.tests[m])
+		}
+		c.Ended(shown)
+	}
 }
