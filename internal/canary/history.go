@@ -69,10 +69,7 @@ func (h *History) Pair(p *Pair) {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(list, excess, func(q Pair, d time.Duration) int { return cmp.Compare(d, q.excess(Metric(m))) })
-		if len(list) == MostSlowest {
-			list = list[:MostSlowest-1]
-		}
-		h.Slowest[m] = slices.Insert(list, at, *p)
+		h.Slowest[m] = slices.Insert(list[:min(len(list), MostSlowest-1)], at, *p)
 	}
 }
 

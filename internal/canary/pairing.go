@@ -17,9 +17,6 @@ type Half struct {
 	Late time.Duration // how much later than that replayd itself sent it
 }
 
-// soonest is the first latency of the request; 0: it has none.
-func (h *Half) soonest() time.Duration { return cmp.Or(h.TTFT, h.E2E) }
-
 // A Key identifies a row.
 type Key struct {
 	Trace int    // the version of the trace, from 0: rows of different ones are no pair
@@ -335,7 +332,7 @@ func (r *row) pair(trace int) *Pair {
 		pair.Requests[side].Bad = h.Bad || h.Fault
 		void(h.Void, h.Void != NotVoid)
 		// A request that failed has no latencies. It is as late as one that did not fail would be: void pairs have their share of the bad requests.
-		first := cmp.Or(h.soonest(), r.halves[1-side].soonest())
+		first := cmp.Or(h.TTFT, h.E2E, r.halves[1-side].TTFT, r.halves[1-side].E2E)
 		void(VoidLate, first > 0 && float64(h.Late) > maxLate*float64(first))
 	}
 	void(VoidTraceChanged, r.Trace < trace)
