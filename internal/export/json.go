@@ -119,10 +119,8 @@ type errorCount struct {
 // only in numbers count as one; the first message is shown.
 func errorSummary(rows []result.Row, cancelled int) []errorCount {
 	list := []errorCount{}
-	for _, one := range result.Reasons(rows) {
-		if len(list) == maxErrors {
-			break
-		}
+	reasons := result.Reasons(rows)
+	for _, one := range reasons[:min(len(reasons), maxErrors)] {
 		list = append(list, errorCount{*result.FailureOf(result.Row{Outcome: one.Outcome, Status: one.Status, Error: one.Text}), one.Requests})
 	}
 	if cancelled > 0 {

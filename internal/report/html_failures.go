@@ -25,12 +25,8 @@ func (l runData) failures() Section {
 	if len(by[measure.OK]) == len(l.rows) {
 		return s
 	}
-	var ended []measure.Outcome // all outcomes but ok, the most frequent first
-	for _, o := range measure.Outcomes() {
-		if o != measure.OK && len(by[o]) > 0 {
-			ended = append(ended, o)
-		}
-	}
+	// All outcomes but ok, the most frequent first.
+	ended := slices.DeleteFunc(measure.Outcomes(), func(o measure.Outcome) bool { return o == measure.OK || len(by[o]) == 0 })
 	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
 	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", number.Whole(len(l.rows)-len(by[measure.OK])), number.Whole(len(l.rows)), ended[0])
 	t := chart.Table{Title: "How requests ended"}

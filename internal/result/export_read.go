@@ -181,11 +181,9 @@ func (x *exportReader) close() {
 	x.run.lacks(x.extra, "%s: %d requests after the first %d were not read", x.name, x.extra, x.most)
 	x.run.lacks(x.gapless, "%s: the gaps between chunks of %d requests were not read", x.name, x.gapless)
 	inOrder(x.run.Rows)
-	for _, r := range x.run.Rows {
-		if r.Outcome == measure.OK && !math.IsNaN(r.TTFT) {
-			x.run.Settings.Streamed = true
-		}
-	}
+	x.run.Settings.Streamed = slices.ContainsFunc(x.run.Rows, func(r Row) bool {
+		return r.Outcome == measure.OK && !math.IsNaN(r.TTFT)
+	})
 	x.run.Ledger = sumOf(x.run.LedgerLines)
 	x.run.judge(x.name)
 	if x.extra == 0 {
