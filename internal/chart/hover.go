@@ -100,11 +100,7 @@ func (c *Picture) rows(places int) (rows []plotRow) {
 
 func valuesAt(all []Series, i int) (values []float64) {
 	for _, s := range all {
-		v := math.NaN()
-		if i < len(s.Y) {
-			v = s.Y[i]
-		}
-		values = append(values, v)
+		values = append(values, s.Y[i])
 	}
 	return values
 }

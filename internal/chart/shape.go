@@ -61,9 +61,6 @@ func (c *Picture) bars(s Series, class string, base []float64) {
 		}
 		x, right := float64(i)-0.36, float64(i)+0.36
 		if len(c.X.Names) == 0 {
-			if i+1 >= len(s.X) {
-				break
-			}
 			x, right = s.X[i], s.X[i+1]
 		}
 		left, right := c.XS.at(x), c.XS.at(right)
