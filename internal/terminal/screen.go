@@ -17,7 +17,7 @@ import (
 type Screen struct {
 	out    io.Writer
 	width  func() int // nil: it cannot draw
-	height func() int // nil: no limit
+	height func() int // of a screen with a width
 
 	mu    sync.Mutex
 	drawn []string
@@ -92,9 +92,7 @@ func (s *Screen) Draw(lines ...string) {
 	if s.width == nil || len(lines)+len(s.drawn) == 0 {
 		return
 	}
-	if s.height != nil { // the cursor cannot return to a line that has scrolled out
-		lines = lines[:min(len(lines), s.height())]
-	}
+	lines = lines[:min(len(lines), s.height())] // the cursor cannot return to a line that has scrolled out
 	old := ""
 	if len(lines) < len(s.drawn) {
 		old = "\r" + belowRest

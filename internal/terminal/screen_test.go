@@ -114,7 +114,7 @@ var errBroken = errors.New("broken")
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
 func TestScreenError(t *testing.T) {
-	s := &Screen{out: broken{}, width: func() int { return 80 }}
+	s := &Screen{out: broken{}, width: func() int { return 80 }, height: func() int { return 1000 }}
 	s.Draw("a line")
 	if _, err := s.Write([]byte("log\n")); !errors.Is(err, errBroken) {
 		t.Errorf("want %v, got %v", errBroken, err)

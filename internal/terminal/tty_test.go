@@ -109,5 +109,5 @@ func (y *tty) String() string {
 // terminal returns a screen on an emulated terminal.
 func terminal(t *testing.T, columns int) (*Screen, *tty) {
 	y := &tty{t: t, columns: columns, wraps: true}
-	return &Screen{out: y, width: func() int { return y.columns }}, y
+	return &Screen{out: y, width: func() int { return y.columns }, height: func() int { return 1000 }}, y
 }

@@ -39,7 +39,7 @@ func TestVisibleFails(t *testing.T) {
 // A screen escapes what is written and drawn, and only its own control sequences reach the terminal.
 func TestScreenEscapes(t *testing.T) {
 	var out bytes.Buffer
-	s := &Screen{out: &out, width: func() int { return 80 }}
+	s := &Screen{out: &out, width: func() int { return 80 }, height: func() int { return 1000 }}
 	s.Draw("bar\x1b[2J")
 	_, _ = s.Write([]byte("log\x1b]0;title\a\n"))
 	if bytes.Contains(out.Bytes(), []byte("\x1b[2J")) || bytes.Contains(out.Bytes(), []byte("\x1b]0")) || bytes.Contains(out.Bytes(), []byte("\a")) || !bytes.Contains(out.Bytes(), []byte(`\x1b]0;title\a`)) {
