@@ -125,7 +125,8 @@ func (a *answers) add(p *Pair) {
 	countRatio(a.ratios[:], math.Log(float64(cand.Tokens)/float64(base.Tokens)), ratioStep)
 }
 
-// countRatio counts the natural logarithm of a ratio, in cells of a step. That of 1 is in the middle; the first and the last cell have all beyond.
+// countRatio counts the natural logarithm of a ratio, in cells of a step. That of 1 is in the middle; the first and the
+// last cell have all beyond.
 func countRatio(counts []int64, log, step float64) {
 	half := len(counts) / 2
 	counts[half+int(max(float64(-half), min(float64(half), math.Round(log/step))))]++
@@ -175,7 +176,8 @@ const differences = 2 * (1 + int(finishes))
 // the verdict that holds however often one looks, if each pair of equal servers differs in either direction with the same chance.
 func (a *answers) state(alpha float64) Answers {
 	s := Answers{
-		AnswerTotals: a.AnswerTotals, Ratio: medianRatio(a.ratios[:], ratioStep), LengthsDiffer: differ(a.Longer, a.Shorter, alpha),
+		AnswerTotals: a.AnswerTotals, Ratio: medianRatio(a.ratios[:], ratioStep),
+		LengthsDiffer: differ(a.Longer, a.Shorter, alpha),
 	}
 	for f := range s.Differ {
 		s.Differ[f] = differ(a.Only[Candidate][f], a.Only[Baseline][f], alpha)

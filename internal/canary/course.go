@@ -20,7 +20,8 @@ func (c *course) add(cell int, at int64) {
 	*c = latest(*c, courseValue{int64(cell), at}, courseBlocks)
 }
 
-// latest appends a value, and drops the oldest one where there are as many as may be. Once there are, it allocates nothing.
+// latest appends a value, and drops the oldest one where there are as many as may be. Once there are, it allocates
+// nothing.
 func latest[T any](all []T, v T, most int) []T {
 	if len(all) == most {
 		all = slices.Delete(all, 0, 1)

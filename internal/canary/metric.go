@@ -17,8 +17,8 @@ func newJudged(o Options, m Metric) judged {
 	return judged{metric: m, threshold: o.threshold(m), wander: o.Wander}
 }
 
-// least is the excess of a share from which on it gives a bit. A wandering ratio of latencies makes queues on one side, so those count from their
-// tolerance and the wander on.
+// least is the excess of a share from which on it gives a bit. A wandering ratio of latencies makes queues on one side,
+// so those count from their tolerance and the wander on.
 func (j *judged) least() float64 {
 	if j.metric == Queued {
 		return j.threshold + j.wander
@@ -26,7 +26,8 @@ func (j *judged) least() float64 {
 	return 0
 }
 
-// depends says whether neighboring blocks are too much alike to be evidence. Blocks of a latency that may wander may be.
+// depends says whether neighboring blocks are too much alike to be evidence. Blocks of a latency that may wander may
+// be.
 func (j *judged) depends() bool {
 	return !(j.metric.IsLatency() && j.wander > 0) && j.neighbors.depend()
 }

@@ -7,8 +7,9 @@ import "math"
 // restarts. Without a restart it costs one bit. The zero value is that before the first bit.
 type Restarts struct {
 	Evidence `json:"-"` // since the latest restart
-	Count    int64      `json:"count"`      // of restarts
-	Past     float64    `json:"past_log10"` // decimal logarithm of Σ 2⁻ᵏ E⁽ᵏ⁾ of the times that have ended; nothing at a count of 0
+	Count    int64      `json:"count"` // of restarts
+	// Past is the decimal logarithm of Σ 2⁻ᵏ E⁽ᵏ⁾ of the times that have ended; nothing at a count of 0.
+	Past float64 `json:"past_log10"`
 }
 
 // addLog10 is the decimal logarithm of 10ᵃ + 10ᵇ. One of them may be −∞.

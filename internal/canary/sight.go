@@ -45,9 +45,11 @@ func (s Sight) plus(other Sight) Sight {
 // A sight is what a comparison sees of latencies since the evidence about them began. A comparison that sees nothing is blind. It does not say that
 // nothing has changed.
 type sight struct {
-	SightSnapshot // Begun and Missed are of a comparison that was restored: how long before the next pair begin and since are
+	// Begun and Missed are of a comparison that was restored: how long before the next pair begin and since are.
+	SightSnapshot
 
-	begin, since time.Time // of the first pair at all, and of the first one since the latest useful block; zero: the next pair sets them
+	// of the first pair at all, and of the first one since the latest useful block; zero: the next pair sets them
+	begin, since time.Time
 	answered     time.Time // of the latest judged pair with latencies; zero: there is none, or it was before a restore
 }
 
@@ -112,8 +114,8 @@ func (c *Comparison) blind() (Reason, Sight) {
 	return FewCalm, s
 }
 
-// An overall has the ratios of a latency in judged pairs, also in those that met a queue, as countRatio counts them: to 20 times. They are shown beside
-// those that are judged.
+// An overall has the ratios of a latency in judged pairs, also in those that met a queue, as countRatio counts them: to
+// 20 times. They are shown beside those that are judged.
 type overall [2*overallCells + 1]int64
 
 const (

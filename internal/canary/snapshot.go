@@ -118,7 +118,9 @@ func (s *sight) snapshot(opened time.Time) SightSnapshot {
 		}
 		return max(0, opened.Sub(at))
 	}
-	return SightSnapshot{s.Unseen, s.Seen, s.Useful, s.Took, max(s.Begun, before(s.begin)), max(s.Missed, before(s.since))}
+	snapshot := s.SightSnapshot
+	snapshot.Begun, snapshot.Missed = max(s.Begun, before(s.begin)), max(s.Missed, before(s.since))
+	return snapshot
 }
 
 func (t *test) snapshot() TestSnapshot {

@@ -40,10 +40,13 @@ var Voids = func() (all []Void) {
 
 // voidTexts has the name of each reason, and words for what kept the pairs from being compared and what to do about it.
 var voidTexts = [voids]struct{ name, words string }{
-	NotVoid:          {"", "the reasons are not known"},
-	VoidPaused:       {"paused", "the workload was paused: resume it"},
-	VoidBudget:       {"budget", "the budget was spent: raise it, or lower the load (speed)"},
-	VoidMissed:       {"missed", "replayd did not run at their instants, or could not send them: give it more CPU, or what its log says it lacks"},
+	NotVoid:    {"", "the reasons are not known"},
+	VoidPaused: {"paused", "the workload was paused: resume it"},
+	VoidBudget: {"budget", "the budget was spent: raise it, or lower the load (speed)"},
+	VoidMissed: {
+		"missed",
+		"replayd did not run at their instants, or could not send them: give it more CPU, or what its log says it lacks",
+	},
 	VoidInvalid:      {"invalid", "their requests could not be built: the log has the rows"},
 	VoidShutdown:     {"shutdown", "replayd was stopped"},
 	VoidAborted:      {"aborted", "a stop cut them off: allow a longer drain"},
@@ -54,8 +57,10 @@ var voidTexts = [voids]struct{ name, words string }{
 	VoidRestarted:    {"restarted", "the evidence began anew"},
 	VoidLate:         {"late", "replayd sent them late: give it more CPU, or lower the load (speed)"},
 	VoidApart:        {"apart", "the sides sent them at different instants: give replayd more CPU"},
-	VoidOneSide:      {"one_side", "they came due on one side alone: the other one's workload has a fault, see its card on /live"},
-	VoidOverflow:     {"overflow", "too many were open at once: lower the load (speed)"},
+	VoidOneSide: {
+		"one_side", "they came due on one side alone: the other one's workload has a fault, see its card on /live",
+	},
+	VoidOverflow: {"overflow", "too many were open at once: lower the load (speed)"},
 }
 
 func (v Void) String() string { return voidTexts[v].name }
@@ -130,7 +135,8 @@ func (p *Pairs) maxVoidWhy() string {
 			most = v
 		}
 	}
-	return fmt.Sprintf("%.0f %% of the pairs are void, mostly because %s", 100*float64(p.Void)/float64(p.Void+p.Judged), voidTexts[most].words)
+	return fmt.Sprintf("%.0f %% of the pairs are void, mostly because %s",
+		100*float64(p.Void)/float64(p.Void+p.Judged), voidTexts[most].words)
 }
 
 // Text lists the reasons that occurred, with the number of pairs, as in "late 90, paused 4".

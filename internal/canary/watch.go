@@ -109,7 +109,8 @@ func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction 
 	w.tallies = latest(w.tallies, block.Tally, recentBlocks)
 	w.neighbors.add(excess)
 	if w.direction == "" {
-		return w.feedBoth(more.excess() > w.least(), fewer.excess() < -w.least(), Span{block.Begin, more}, Span{block.Begin, fewer}, end)
+		return w.feedBoth(more.excess() > w.least(), fewer.excess() < -w.least(),
+			Span{block.Begin, more}, Span{block.Begin, fewer}, end)
 	}
 	// Most single blocks have no such request at all, even where the share is above its tolerance. So blocks are put together until a share at its
 	// tolerance has one on average. Then fewer are no more likely than not.

@@ -135,13 +135,15 @@ func trendObject(t Trend) object {
 		"metric", t.Metric, "min", t.Least, "max", t.Most, "variation_percent", t.Variation(),
 		"first", t.First, "last", t.Last,
 		"output_token_throughput_min", t.Rates[0], "output_token_throughput_max", t.Rates[1],
-		"warm_up", object{
-			"test", "Mann-Whitney U, one-sided", "detected", t.WarmUp.Detected(), "u", t.WarmUp.U, "first", t.WarmUp.First,
-			"others", t.WarmUp.Others, "p", t.WarmUp.P, "cliffs_delta", t.WarmUp.Delta,
+		"warm_up",
+		object{
+			"test", "Mann-Whitney U, one-sided", "detected", t.WarmUp.Detected(), "u", t.WarmUp.U,
+			"first", t.WarmUp.First, "others", t.WarmUp.Others, "p", t.WarmUp.P, "cliffs_delta", t.WarmUp.Delta,
 		},
-		"degradation", object{
-			"test", "Mann-Kendall", "detected", t.Drift.Detected() > 0, "s", t.Drift.S, "slices", t.Drift.N, "tau", t.Drift.Tau,
-			"p", t.Drift.P,
+		"degradation",
+		object{
+			"test", "Mann-Kendall", "detected", t.Drift.Detected() > 0, "s", t.Drift.S, "slices", t.Drift.N,
+			"tau", t.Drift.Tau, "p", t.Drift.P,
 		},
 	}
 }

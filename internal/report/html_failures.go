@@ -26,7 +26,9 @@ func (l runData) failures() Section {
 		return s
 	}
 	// All outcomes but ok, the most frequent first.
-	ended := slices.DeleteFunc(measure.Outcomes(), func(o measure.Outcome) bool { return o == measure.OK || len(by[o]) == 0 })
+	ended := slices.DeleteFunc(measure.Outcomes(), func(o measure.Outcome) bool {
+		return o == measure.OK || len(by[o]) == 0
+	})
 	slices.SortStableFunc(ended, func(a, b measure.Outcome) int { return cmp.Compare(len(by[b]), len(by[a])) })
 	s.Title = fmt.Sprintf("%s of %s requests did not end ok: mostly %s", number.Whole(len(l.rows)-len(by[measure.OK])), number.Whole(len(l.rows)), ended[0])
 	t := chart.Table{Title: "How requests ended"}

@@ -61,17 +61,18 @@ func readFilter(q url.Values) (f filter, errs []string) {
 }
 
 // amount returns a number of at least 0 that the form has, or else the one that stands for none.
-func amount[T int | float64](q url.Values, name, unit string, none T, parse func(string) (T, error), wrong func(name, want string)) T {
+func amount[T int | float64](q url.Values, name, unit string, none T, parse func(string) (T, error),
+	wrong func(name, want string),
+) T {
 	text := strings.TrimSpace(q.Get(name))
 	if text == "" {
 		return none
 	}
-	v, err := parse(text)
-	if err != nil || !(v >= 0) || math.IsInf(float64(v), 0) {
-		wrong(name, unit+" ≥ 0")
-		return none
+	if v, err := parse(text); err == nil && v >= 0 && !math.IsInf(float64(v), 0) {
+		return v
 	}
-	return v
+	wrong(name, unit+" ≥ 0")
+	return none
 }
 
 func parseSeconds(text string) (float64, error) { return strconv.ParseFloat(text, 64) }

@@ -31,7 +31,9 @@ func NeverSentText(l measure.Ledger) string {
 // WhyDropped lists the drop reasons, the most frequent first, with counts if there are several: "overload", "20
 // overload, 10 guard".
 func WhyDropped(l measure.Ledger) string {
-	reasons := slices.DeleteFunc(measure.DropReasons(), func(why measure.DropReason) bool { return l.Dropped[why] <= 0 })
+	reasons := slices.DeleteFunc(measure.DropReasons(), func(why measure.DropReason) bool {
+		return l.Dropped[why] <= 0
+	})
 	slices.SortStableFunc(reasons, func(a, b measure.DropReason) int { return cmp.Compare(l.Dropped[b], l.Dropped[a]) })
 	var texts []string
 	for _, why := range reasons {
