@@ -135,7 +135,7 @@ func (r *Request) Values() Values {
 	set(E2E, (*Request).E2E)
 	set(E2EFromDue, (*Request).E2EFromDue)
 	set(SecondToken, (*Request).SecondToken)
-	if c := r.Timeline.Chunks; len(c) > 1 {
+	if c := r.chunks(); len(c) > 1 {
 		v.SetTPOT(PerToken(c[len(c)-1]-c[0], r.Usage.Decoded(), len(c)))
 	}
 	if _, unclear := r.MostTPOT(); unclear {

@@ -169,6 +169,8 @@ type Timeline struct {
 	ReadDelays  []time.Duration // by socket read with content: time of the read − kernel's receive time; reused
 	MergedReads int             // reads with more than one content chunk
 	Kernel      bool            // chunk times are the kernel's receive timestamps
+	ClockSet    bool            // the wall clock was set while bytes waited for their read: chunks may be late by that, and by their read delay
+	Early       bool            // content came before Write, as an answer to no request or by a clock that is wrong: no latency is known
 }
 
 // A Request is a finished request. It does not change. Its slices belong to the lane, whose next request overwrites them:

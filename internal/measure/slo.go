@@ -50,10 +50,13 @@ func (b Bound) Worse(v, other float64) float64 {
 }
 
 // Good reports whether a finished request is good: it ended ok and meets every bound. It cannot be judged where that hangs on
-// a bound that is not clear.
+// a bound that is not clear, and if no latency is known.
 func (s SLO) Good(o Outcome, v *Values) (good, judged bool) {
-	if o != OK {
+	switch {
+	case o != OK:
 		return false, true
+	case math.IsNaN(v[E2E]):
+		return false, false
 	}
 	judged = true
 	for _, b := range s {

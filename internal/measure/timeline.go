@@ -8,25 +8,35 @@ import (
 // TTFT returns the time to first token: first content chunk − start of the write. ok is false if no content was received,
 // and for an answer that is not streamed.
 func (r *Request) TTFT() (time.Duration, bool) {
-	if r.Timeline.Whole || len(r.Timeline.Chunks) == 0 {
+	c := r.chunks()
+	if r.Timeline.Whole || len(c) == 0 {
 		return 0, false
 	}
-	return r.Timeline.Chunks[0], true
+	return c[0], true
+}
+
+// chunks returns the arrivals from which latencies follow; none if the first one cannot be right.
+func (r *Request) chunks() []time.Duration {
+	if r.Timeline.Early {
+		return nil
+	}
+	return r.Timeline.Chunks
 }
 
 // TTFAT returns the time to first answer token: first content chunk that is not reasoning − start of the write. It equals TTFT for an
 // answer without reasoning. ok is false if there is no such chunk, and for an answer that is not streamed.
 func (r *Request) TTFAT() (time.Duration, bool) {
-	if r.Timeline.Whole || len(r.Timeline.Chunks) <= r.Timeline.ReasoningChunks {
+	c := r.chunks()
+	if r.Timeline.Whole || len(c) <= r.Timeline.ReasoningChunks {
 		return 0, false
 	}
-	return r.Timeline.Chunks[r.Timeline.ReasoningChunks], true
+	return c[r.Timeline.ReasoningChunks], true
 }
 
 // SecondToken returns second content chunk − first content chunk. ok is false if there is no second one, and if both came in one
 // read, which has one time for both.
 func (r *Request) SecondToken() (time.Duration, bool) {
-	c := r.Timeline.Chunks
+	c := r.chunks()
 	if len(c) < 2 || c[1] == c[0] {
 		return 0, false
 	}
@@ -42,10 +52,11 @@ func (r *Request) TTFTFromDue() (time.Duration, bool) {
 // E2E returns last content chunk − start of the write. For an answer that is not streamed, the last chunk is its last byte.
 // ok is false if no content was received.
 func (r *Request) E2E() (time.Duration, bool) {
-	if len(r.Timeline.Chunks) == 0 {
+	c := r.chunks()
+	if len(c) == 0 {
 		return 0, false
 	}
-	return r.Timeline.Chunks[len(r.Timeline.Chunks)-1], true
+	return c[len(c)-1], true
 }
 
 // E2EFromDue returns last content chunk − due instant. ok is false if no content was received.
@@ -66,18 +77,19 @@ func (r *Request) fromDue(sinceWrite time.Duration, defined bool) (time.Duration
 // truncated to nanoseconds. The first chunk has 1 token unless Usage.Opening says otherwise. ok is false if no token came after
 // the read that had it, as in an answer that is not streamed: 0 would mean an infinite rate.
 func (r *Request) TPOT() (time.Duration, bool) {
-	n := len(r.Timeline.Chunks)
-	if n < 2 || r.Usage.Decoded() < 1 || r.Timeline.Chunks[n-1] == r.Timeline.Chunks[0] {
+	c := r.chunks()
+	n := len(c)
+	if n < 2 || r.Usage.Decoded() < 1 || c[n-1] == c[0] {
 		return 0, false
 	}
-	return (r.Timeline.Chunks[n-1] - r.Timeline.Chunks[0]) / time.Duration(r.Usage.Decoded()), true
+	return (c[n-1] - c[0]) / time.Duration(r.Usage.Decoded()), true
 }
 
 // MostTPOT returns the longest possible time per output token: (last content − write) / the same tokens. TPOT is the shortest one
 // then. ok is true if the read with the first content held several chunks and over 5 % of the tokens, because no clock tells how long
 // those tokens took. The first chunk counts as one token, since engines send the prefill's token alone; a later chunk counts as the mean.
 func (r *Request) MostTPOT() (most time.Duration, ok bool) {
-	chunks := r.Timeline.Chunks
+	chunks := r.chunks()
 	if len(chunks) == 0 || r.Timeline.Whole || r.Usage.Decoded() < 1 {
 		return 0, false
 	}
@@ -96,8 +108,9 @@ func (r *Request) MostTPOT() (most time.Duration, ok bool) {
 // the same time. A chunk can hold several tokens.
 func (r *Request) ITL() iter.Seq[time.Duration] {
 	return func(yield func(time.Duration) bool) {
-		for i := 1; i < len(r.Timeline.Chunks); i++ {
-			if r.Timeline.Chunks[i] != r.Timeline.Chunks[i-1] && !yield(r.Timeline.Chunks[i]-r.Timeline.Chunks[i-1]) {
+		c := r.chunks()
+		for i := 1; i < len(c); i++ {
+			if c[i] != c[i-1] && !yield(c[i]-c[i-1]) {
 				return
 			}
 		}

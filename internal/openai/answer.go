@@ -187,9 +187,12 @@ func (x *exchange) kind(t *measure.Timeline) {
 func (x *exchange) content(a wire.Arrival, t *measure.Timeline) {
 	first := len(t.Chunks) == 0
 	at, least := a.At.Sub(t.Write), time.Duration(0)
-	if !first {
+	if first {
+		t.Early = at < -wire.ClockError
+	} else {
 		least = t.Chunks[len(t.Chunks)-1] // a step of the wall clock must not turn time back
 	}
+	t.ClockSet = t.ClockSet || a.Unsure
 	t.Chunks = append(t.Chunks, max(at, least))
 	t.Kernel = a.Kernel && (first || t.Kernel)
 	if !first && a.Read == x.answer.lastRead {

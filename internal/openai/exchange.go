@@ -37,6 +37,7 @@ func (x *exchange) prepare(req *measure.Request) {
 	t := &req.Timeline
 	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
 	t.Chunks, t.ReasoningChunks, t.ReadDelays, t.MergedReads, t.Kernel = t.Chunks[:0], 0, t.ReadDelays[:0], 0, false
+	t.ClockSet, t.Early = false, false
 	req.Outcome, req.Error, req.Status, req.Replica, req.Retried = measure.OK, "", 0, "", false
 	req.FinishReason, req.Finish, req.Usage, req.Events = "", measure.NoFinish, measure.Usage{}, 0
 	req.Unread, req.UnreadText = 0, ""

@@ -68,6 +68,7 @@ func appendRecord(b []byte, r *measure.Request) []byte {
 	b = appendInt(b, "events", int64(r.Events))
 	b = appendInt(b, "merged_reads", int64(t.MergedReads))
 	b = appendBool(b, "kernel_time", t.Kernel)
+	b = appendBool(b, "clock_set", t.ClockSet)
 	b = appendBool(b, "whole", t.Whole)
 	b = appendInt(b, "input_tokens", int64(r.InputTokens))
 	b = appendInt(b, "output_tokens", int64(r.OutputTokens))

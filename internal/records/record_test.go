@@ -34,7 +34,7 @@ func TestRecordFields(t *testing.T) {
 		`,"head_ns":` + ns(12*time.Millisecond) + `,"first_ns":` + ns(15*time.Millisecond) + `,"last_ns":` + ns(45*time.Millisecond) + `,"cancel_ns":null,"end_ns":` + ns(50*time.Millisecond) +
 		`,"lateness_ns":2999991,"lane_wait_ns":1000000,"session_wait_ns":1999999,"connect_ns":9` +
 		`,"ttft_ns":10000000,"ttfat_ns":14000000,"ttft_from_due_ns":14999999,"second_token_ns":4000000,"tpot_ns":10000000,"tpot_most_ns":null,"e2e_ns":40000000,"e2e_from_due_ns":44999999` +
-		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"whole":false,"input_tokens":100,"output_tokens":4,"overhead_tokens":11,"counted_input_tokens":90` +
+		`,"chunks":3,"events":6,"merged_reads":2,"kernel_time":true,"clock_set":false,"whole":false,"input_tokens":100,"output_tokens":4,"overhead_tokens":11,"counted_input_tokens":90` +
 		`,"usage_source":"usage","usage_rules":"","usage_prompt_tokens":101,"usage_output_tokens":4,"usage_cached_tokens":64,"usage_reasoning_tokens":1,"usage_opening_tokens":0}` + "\n"
 	if diff := cmp.Diff(want, string(appendRecord(nil, r))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -79,11 +79,14 @@ func (l recordLine) row() (Row, error) {
 	if r.Phase, err = phase(l.Phase); err != nil {
 		return r, fmt.Errorf("phase: %w", err)
 	}
-	if l.E2E == nil || l.Outcome != measure.OK {
+	if l.Outcome != measure.OK {
+		return r, nil
+	}
+	r.Output, r.Reasoning, r.Opening = l.Output, l.Reasoning, l.Opening
+	if l.E2E == nil {
 		return r, nil
 	}
 	e2e := *l.E2E
-	r.Output, r.Reasoning, r.Opening = l.Output, l.Reasoning, l.Opening
 	r.Latency, r.End = msOf(l.E2E), l.Write+e2e
 	if l.FromDue != nil { // a duration of the monotonic clock; the distance of two instants is the wall clock's
 		r.Due = r.End - *l.FromDue

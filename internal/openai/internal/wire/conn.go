@@ -22,8 +22,8 @@ type Conn struct {
 
 // NewConn returns a Conn over a transport that has just been opened.
 func NewConn(transport net.Conn, k *Clock) *Conn {
-	s := &socket{Conn: transport, clock: k, stamps: newStamper(transport)}
 	now := time.Now()
+	s := &socket{Conn: transport, clock: k, stamps: newStamper(transport), since: now}
 	return &Conn{socket: s, app: s, made: now, used: now}
 }
 
@@ -51,7 +51,7 @@ func (c *Conn) Fresh(now time.Time, idle time.Duration) bool { return now.Sub(c.
 
 // Arm sets the read and write deadlines of a new exchange and clears the error of earlier reads.
 func (c *Conn) Arm(until time.Time) error {
-	c.err, c.socket.until, c.socket.armed, c.socket.before = nil, until, until, c.socket.sent
+	c.err, c.socket.until, c.socket.armed, c.socket.before, c.socket.since = nil, until, until, c.socket.sent, time.Now()
 	return c.socket.SetDeadline(until)
 }
 

@@ -17,10 +17,11 @@ type socket struct {
 	until  time.Time // read deadline; zero: none
 	armed  time.Time // deadline of the runtime's timer
 	last   Arrival
-	once   bool   // never block: a read without bytes in the kernel is a timeout, and a write moves bytes that the kernel has no room for to left
-	left   []byte // sent before any other bytes
-	sent   uint64 // bytes that the kernel has accepted
-	before uint64 // sent when the present exchange began
+	since  time.Time // bytes that are read next came no earlier: the last ones, or the begin of the exchange
+	once   bool      // never block: a read without bytes in the kernel is a timeout, and a write moves bytes that the kernel has no room for to left
+	left   []byte    // sent before any other bytes
+	sent   uint64    // bytes that the kernel has accepted
+	before uint64    // sent when the present exchange began
 
 	// wake is called before each read, and each time that the deadline was set to the past to wake the reader. It returns
 	// true if it has changed the deadline. It may be nil.
@@ -93,11 +94,13 @@ func (s *socket) Read(p []byte) (int, error) {
 			n, stamp, err = s.stood(p, now, err)
 		}
 		if n > 0 {
-			s.last = Arrival{At: now, Read: s.last.Read + 1}
-			if stamp != 0 {
-				stamp = s.stamps.ofData(stamp, now)
-				s.last.At, s.last.Kernel = s.clock.instant(stamp, now), true
-				s.last.Delay = now.Sub(s.last.At)
+			read := s.last.Read + 1
+			if s.last = (Arrival{At: now, Read: read}); stamp != 0 {
+				s.last = s.arrival(stamp, now)
+				s.last.Read = read
+			}
+			if !s.last.Unsure {
+				s.since = s.last.At
 			}
 		}
 		return n, err
@@ -118,13 +121,18 @@ func (s *socket) stood(p []byte, now time.Time, late error) (n int, stamp int64,
 	if s.stamps == nil {
 		return 0, 0, late
 	}
-	if n, stamp, err = s.stamps.poll(p); err == nil {
-		stamp = s.stamps.ofData(stamp, now)
-	}
-	if err == nil && (stamp == 0 || s.clock.instant(stamp, now).After(s.until)) || errors.Is(err, syscall.EAGAIN) {
+	n, stamp, err = s.stamps.poll(p)
+	if err == nil && (stamp == 0 || s.arrival(stamp, now).At.After(s.until)) || errors.Is(err, syscall.EAGAIN) {
 		return 0, 0, late
 	}
 	return n, stamp, err
+}
+
+// arrival returns when bytes came that were read at now, by their timestamp.
+func (s *socket) arrival(stamp int64, now time.Time) Arrival {
+	at, unsure := s.clock.instant(stamp, now, s.since)
+	at = s.stamps.ofData(at, s.since, now)
+	return Arrival{At: at, Delay: now.Sub(at), Kernel: true, Unsure: unsure}
 }
 
 func (s *socket) receive(p []byte) (n int, stamp int64, err error) {

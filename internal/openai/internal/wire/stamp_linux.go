@@ -26,7 +26,6 @@ type stamper struct {
 	waits   bool      // wait for data
 	n       int
 	errno   syscall.Errno
-	last    int64 // timestamp of the previous read
 }
 
 // KeepStamps opens a socket that enables timestamps and does nothing else. Linux timestamps segments only while a socket
@@ -134,24 +133,22 @@ const (
 	jiffies  = 20 * time.Millisecond // two jiffies
 )
 
-// ofData corrects the timestamp of a read that has just ended and may contain a FIN. A FIN that arrives between reads is
-// merged into the last segment, which then gets the FIN's timestamp (tcp_try_coalesce in net/ipv4/tcp_input.c). After this
+// ofData corrects the instant of bytes that were read at now, with others that came at before, and may have a FIN behind them. A FIN that
+// arrives between reads is merged into the last segment, which then gets the FIN's timestamp (tcp_try_coalesce in net/ipv4/tcp_input.c). After this
 // process was stopped, the last chunk would be late by the server's idle timeout. The kernel keeps the time of the last
 // data separately. An error below silence is not corrected.
-func (s *stamper) ofData(stamp int64, now time.Time) int64 {
-	before := s.last
-	s.last = stamp
-	if stamp == 0 || stamp-before < int64(silence) && now.UnixNano()-stamp < int64(lateRead) {
-		return stamp
+func (s *stamper) ofData(at, before, now time.Time) time.Time {
+	if at.Sub(before) < silence && now.Sub(at) < lateRead {
+		return at
 	}
 	if err := s.raw.Control(s.ask); err != nil || s.errno != 0 {
-		return stamp
+		return at
 	}
-	data := now.UnixNano() - int64(s.info.Last_data_recv)*int64(time.Millisecond)
-	if stamp-data > int64(jiffies) {
+	data := now.Add(-time.Duration(s.info.Last_data_recv) * time.Millisecond)
+	if at.Sub(data) > jiffies {
 		return data
 	}
-	return stamp
+	return at
 }
 
 // taken returns how many bytes of this end the peer's kernel has acknowledged, also after the connection has ended, and the

@@ -20,7 +20,7 @@ func (*stamper) read([]byte) (n int, stamp int64, err error) { panic("wire: no r
 
 func (*stamper) poll([]byte) (n int, stamp int64, err error) { panic("wire: no receive stamps here") }
 
-func (*stamper) ofData(int64, time.Time) int64 { panic("wire: no receive stamps here") }
+func (*stamper) ofData(at, before, now time.Time) time.Time { panic("wire: no receive stamps here") }
 
 func (*stamper) taken() (bytes uint64, trip time.Duration, known bool) {
 	panic("wire: no receive stamps here")

@@ -11,6 +11,7 @@ type Arrival struct {
 	At     time.Time     // the kernel's receive timestamp of the last segment, else the time after the read
 	Delay  time.Duration // time of the read − At; 0 without a stamp
 	Kernel bool          // At is the kernel's timestamp
+	Unsure bool          // the wall clock was set meanwhile: At is late by up to that, and by up to the true Delay
 	Read   uint64        // number of the socket read on this connection
 }
 
