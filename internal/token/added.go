@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -47,26 +48,16 @@ func (a *added) each(text []byte, search *int, yield func(begin, end, id int) bo
 		}
 		begin, end := at, at+size
 		at = end
-		if t.singleWord && (wordEnds(text[:begin]) || wordBegins(text[end:])) {
+		before, _ := utf8.DecodeLastRune(text[:begin])
+		after, _ := utf8.DecodeRune(text[end:])
+		if t.singleWord && (wordRune(before) || wordRune(after)) {
 			continue
 		}
 		if t.lstrip {
-			for begin > done {
-				r, size := utf8.DecodeLastRune(text[done:begin])
-				if !unicode.IsSpace(r) {
-					break
-				}
-				begin -= size
-			}
+			begin = done + len(bytes.TrimRightFunc(text[done:begin], unicode.IsSpace))
 		}
 		if t.rstrip {
-			for end < len(text) {
-				r, size := utf8.DecodeRune(text[end:])
-				if !unicode.IsSpace(r) {
-					break
-				}
-				end += size
-			}
+			end = len(text) - len(bytes.TrimLeftFunc(text[end:], unicode.IsSpace))
 		}
 		at = max(at, end)
 		if begin > done && !yield(done, begin, none) || !yield(begin, end, t.id) {
@@ -90,17 +81,8 @@ func (a *added) longest(text []byte, search *int) (addedToken, int) {
 	return addedToken{}, 0
 }
 
-func wordBegins(text []byte) bool {
-	r, _ := utf8.DecodeRune(text)
-	return len(text) > 0 && wordRune(r)
-}
-
-func wordEnds(text []byte) bool {
-	r, _ := utf8.DecodeLastRune(text)
-	return len(text) > 0 && wordRune(r)
-}
-
-// wordRune reports whether \w matches a rune, as defined in Unicode Technical Standard 18.
+// wordRune reports whether \w matches a rune, as defined in Unicode Technical Standard 18. It does not match U+FFFD, which
+// stands for none at the end of a text.
 func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

@@ -69,8 +69,8 @@ type excess string
 
 func (e excess) Error() string { return string(e) }
 
-// A section is a normalizer or a pre-tokenizer with all its parts.
-type section struct{ component }
+// A section is a normalizer or a pre-tokenizer with all its parts; nil: there is none.
+type section struct{ *component }
 
 // UnmarshalJSON refuses a long one before it is parsed: a component takes a hundred times its bytes.
 func (s *section) UnmarshalJSON(data []byte) error {
@@ -78,14 +78,6 @@ func (s *section) UnmarshalJSON(data []byte) error {
 		return excess(fmt.Sprintf("normalizer, pre_tokenizer: want at most %d bytes each, got %d", maxSection, len(data)))
 	}
 	return json.Unmarshal(data, &s.component)
-}
-
-// whole returns the component of a section; nil: there is none.
-func (s *section) whole() *component {
-	if s == nil {
-		return nil
-	}
-	return &s.component
 }
 
 // A vocabulary has the ids of tokens.

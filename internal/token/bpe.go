@@ -2,6 +2,7 @@ package token
 
 import (
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -126,12 +127,7 @@ func (b *bpe) spellUnknown(m *merger) {
 }
 
 func (b *bpe) spellsBytes(one []byte) bool {
-	for _, c := range one {
-		if b.bytes[c] == none {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(one, func(c byte) bool { return b.bytes[c] == none })
 }
 
 // neighborhood returns the index of two adjacent runes. Two pairs may share an index, which only costs time.

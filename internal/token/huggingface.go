@@ -16,8 +16,8 @@ const maxID = 1<<24 - 1
 // post-processor adds special tokens around a text, which are not counted. Its truncation and padding are for training.
 type tokenizerFile struct {
 	AddedTokens  addedTokens `json:"added_tokens"`
-	Normalizer   *section    `json:"normalizer"`
-	PreTokenizer *section    `json:"pre_tokenizer"`
+	Normalizer   section     `json:"normalizer"`
+	PreTokenizer section     `json:"pre_tokenizer"`
 	Model        struct {
 		Type                    string     `json:"type"`
 		Dropout                 float64    `json:"dropout"`
@@ -60,7 +60,8 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	want(m.Dropout == 0, "dropout", "none", m.Dropout)
 	want(m.ContinuingSubwordPrefix == "", "continuing_subword_prefix", "none", fmt.Sprintf("%.60q", m.ContinuingSubwordPrefix))
 	want(m.EndOfWordSuffix == "", "end_of_word_suffix", "none", fmt.Sprintf("%.60q", m.EndOfWordSuffix))
-	errs = append(errs, t.normalizer(f.Normalizer.whole(), "normalizer"), t.preTokenizer(f.PreTokenizer.whole(), "pre_tokenizer", true))
+	errs = append(errs, t.normalizer(f.Normalizer.component, "normalizer"),
+		t.preTokenizer(f.PreTokenizer.component, "pre_tokenizer", true))
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -70,11 +71,5 @@ func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
 	}
-	out := make([]byte, 0, len(text)+len(text)/2)
-	for len(text) > 0 {
-		r, size := utf8.DecodeRune(text)
-		out = utf8.AppendRune(out, r)
-		text = text[size:]
-	}
-	return out
+	return bytes.Map(func(r rune) rune { return r }, text)
 }
