@@ -3,7 +3,6 @@
 package scalar
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"math"
@@ -32,14 +31,6 @@ type Auto int
 
 // AutoValue is the value of "auto".
 const AutoValue Auto = -1
-
-var (
-	_ encoding.TextUnmarshaler = (*Duration)(nil)
-	_ encoding.TextUnmarshaler = (*Bytes)(nil)
-	_ encoding.TextUnmarshaler = (*Auto)(nil)
-	_ encoding.TextUnmarshaler = (*Words)(nil)
-	_ encoding.TextUnmarshaler = (*Within)(nil)
-)
 
 // UnmarshalText parses Go's format ("1.5s") or Prometheus' ("1d"). "" and "0" are 0; any other number requires a unit.
 func (d *Duration) UnmarshalText(text []byte) error {

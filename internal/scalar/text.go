@@ -1,19 +1,11 @@
 package scalar
 
 import (
-	"encoding"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/common/model"
-)
-
-var (
-	_ encoding.TextMarshaler = Duration(0)
-	_ encoding.TextMarshaler = Bytes(0)
-	_ encoding.TextMarshaler = Auto(0)
-	_ encoding.TextMarshaler = Within{}
 )
 
 // MarshalText returns Prometheus' format ("1d", "1m30s"), or Go's if the duration is negative or not a whole number of
