@@ -62,26 +62,17 @@ func portsFor(err error) Resource {
 	return Ports
 }
 
-var met [3]atomic.Int64
+var met = map[Resource]*atomic.Int64{None: {}, Descriptors: {}, Memory: {}, Ports: {}}
 
 // Met reports whether the lack of a resource is the cause of an error, and counts it if so.
 func Met(err error) bool {
 	of := Of(err)
-	for i, r := range Resources() {
-		if r == of {
-			met[i].Add(1)
-			return true
-		}
+	if of == None {
+		return false
 	}
-	return false
+	met[of].Add(1)
+	return true
 }
 
 // Times returns how often Met has met the lack of a resource since the start of the process.
-func Times(of Resource) (n int64) {
-	for i, r := range Resources() {
-		if r == of {
-			n = met[i].Load()
-		}
-	}
-	return n
-}
+func Times(of Resource) int64 { return met[of].Load() }
