@@ -3,7 +3,6 @@
 package synth
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -36,23 +35,10 @@ type Options struct {
 // A Prompter makes the prompts of one trace. It may be used by several goroutines at once.
 type Prompter struct{ Options }
 
-// New checks all options; its error has every fault.
+// New returns an error for texts of a dataset as token ids. The configuration has checked each option by itself.
 func New(o Options) (*Prompter, error) {
-	var errs []error
-	if o.Words == nil {
-		errs = append(errs, errors.New("words: want a word list, got none"))
-	}
-	if o.Form != Text && o.Form != Tokens {
-		errs = append(errs, fmt.Errorf("form: want %q or %q, got %q", Text, Tokens, o.Form))
-	}
-	if o.BlockTokens < 0 {
-		errs = append(errs, fmt.Errorf("block_tokens: want an integer ≥ 0, got %d", o.BlockTokens))
-	}
 	if o.Texts != nil && o.Form == Tokens {
-		errs = append(errs, fmt.Errorf("form: want %q for texts of a data set, got %q", Text, o.Form))
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
+		return nil, fmt.Errorf("form: want %q for texts of a data set, got %q", Text, o.Form)
 	}
 	return &Prompter{o}, nil
 }

@@ -309,16 +309,6 @@ const (
 	goldenText = "when destiny digest chemistry precursor actionable invoke frantic [85885,25435,26123,15087,66718]"
 )
 
-func TestNewNamesEveryFault(t *testing.T) {
-	p, err := New(Options{Form: "ids", BlockTokens: -1})
-	want := "words: want a word list, got none\n" +
-		`form: want "text" or "tokens", got "ids"` + "\n" +
-		"block_tokens: want an integer ≥ 0, got -1"
-	if p != nil || err == nil || err.Error() != want {
-		t.Errorf("got %v, %v; want %s", p, err, want)
-	}
-}
-
 func BenchmarkAppendText(b *testing.B) {
 	benchmark(b, func(p *Prompter, dst []byte, r *trace.Record) []byte {
 		dst, _ = p.AppendText(dst, r, 1, 0)
