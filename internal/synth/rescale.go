@@ -3,7 +3,6 @@ package synth
 import (
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"time"
 
@@ -123,13 +122,7 @@ func (s *RescaleOptions) tree(r *trace.Record) int {
 	if s.PrefixRoot <= 1 {
 		return 0
 	}
-	key := uint64(r.Number)
-	if r.Session != "" {
-		hash := fnv.New64a()
-		hash.Write([]byte(r.Session)) // never fails
-		key = hash.Sum64()
-	}
-	draws := newStream(s.Seed, 0, rootDomain, key)
+	draws := newStream(s.Seed, 0, rootDomain, r.Key())
 	return draws.below(uint64(s.PrefixRoot))
 }
 

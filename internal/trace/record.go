@@ -62,19 +62,20 @@ func (r *Record) Shed() {
 }
 
 // Shard returns which of so many shards sends the row: all rows of a session have the same one, and others go in turns.
-func (r *Record) Shard(of int) int { return int(r.key() % uint64(of)) }
+func (r *Record) Shard(of int) int { return int(r.Key() % uint64(of)) }
 
 // Place returns the row's place in a rotation, in a loop and one of so many shards. All rows of a session have the
 // same place, rows without a session follow each other, and each loop begins elsewhere.
 func (r *Record) Place(shards int, loop int64) uint64 {
-	place := r.key() / uint64(shards)
+	place := r.Key() / uint64(shards)
 	if r.Session != "" {
-		place = mixed(r.key()) // like names have like low bits, and a shard's have equal ones
+		place = mixed(r.Key()) // like names have like low bits, and a shard's have equal ones
 	}
 	return place + mixed(uint64(loop)) + uint64(r.Pass)
 }
 
-func (r *Record) key() uint64 {
+// Key is the same number for all rows of a session; rows without a session differ.
+func (r *Record) Key() uint64 {
 	if r.Session == "" {
 		return uint64(r.Number)
 	}
