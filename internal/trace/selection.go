@@ -55,9 +55,6 @@ func (s Selection) check(f *File) error {
 	if s.From < 0 || s.To < 0 || s.To != 0 && s.To <= s.From {
 		errs = append(errs, fmt.Errorf("from, to: want 0 ≤ from < to, got %v and %v", s.From, s.To))
 	}
-	if s.FirstRow < 0 || s.ToRow < 0 || s.ToRow != 0 && s.ToRow <= s.FirstRow {
-		errs = append(errs, fmt.Errorf("rows: want 0 ≤ first < end, got %d:%d", s.FirstRow, s.ToRow))
-	}
 	if !(s.Sample > 0 && s.Sample <= 1) {
 		errs = append(errs, fmt.Errorf("sample: want a share above 0 and at most 1, got %v", s.Sample))
 	}
