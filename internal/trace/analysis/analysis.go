@@ -35,23 +35,6 @@ type Analysis struct {
 	TurnGaps, Delays stats.Summary // seconds: between due times of turns; delays of the rows that have one
 }
 
-// A Named is a distribution of AIPerf's report.
-type Named struct {
-	Name string
-	stats.Summary
-}
-
-// AIPerf returns the distributions of AIPerf's report, in its order. Count is 0 if no row has the figure.
-func (a Analysis) AIPerf() []Named {
-	return []Named{
-		{"Input length", a.Stats.Input},
-		{"Context length", a.Context},
-		{"Unique prompt length", a.UniquePrompt},
-		{"Output length", a.Stats.Output},
-		{"Theoretical hit rate", a.HitRate},
-	}
-}
-
 // A Size is a range of lengths: From ≤ tokens < Below.
 type Size struct {
 	From, Below int // tokens; Below 0: no upper bound

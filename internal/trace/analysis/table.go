@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"replayd/internal/number"
-	"replayd/internal/stats"
 	"replayd/internal/terminal"
 )
 
@@ -39,16 +38,10 @@ func (a Analysis) writeAIPerf(t tables) {
 		[]string{"Cache hit rate", percent(p.CacheHitRate, 2)},
 		[]string{"Prefix reuse ratio", percent(p.ReuseRatio, 2)},
 	)
-	rows := [][]string{{"", "mean", "std dev", "min", "p25", "median", "p75", "max"}}
-	for _, m := range a.AIPerf() {
-		row := []string{m.Name}
-		for _, v := range []float64{m.Mean, m.StdDev, m.Min, m.P25, m.P50, m.P75, m.Max} {
-			row = append(row, known(v, 2, m.Count))
-		}
-		rows = append(rows, row)
-	}
 	t.line("")
-	t.grid(rows...)
+	t.distributions(2, []string{"mean", "std dev", "min", "p25", "median", "p75", "max"},
+		named{"Input length", s.Input}, named{"Context length", a.Context}, named{"Unique prompt length", a.UniquePrompt},
+		named{"Output length", s.Output}, named{"Theoretical hit rate", a.HitRate})
 }
 
 func (a Analysis) writeDataset(t tables) {
@@ -66,11 +59,7 @@ func (a Analysis) writeDataset(t tables) {
 		return
 	}
 	t.heading("Tokens of a request (input + output)")
-	d, cells := a.Total, []string{"tokens"}
-	for _, v := range []float64{d.Mean, d.P25, d.P50, d.P75, d.P90, d.P99, d.Max} {
-		cells = append(cells, number.Whole(v))
-	}
-	t.grid([]string{"", "mean", "p25", "median", "p75", "p90", "p99", "max"}, cells)
+	t.distributions(0, []string{"mean", "p25", "median", "p75", "p90", "p99", "max"}, named{"tokens", a.Total})
 	t.heading("Requests by tokens")
 	rows = [][]string{{"tokens", "requests", "share", ""}}
 	for _, z := range a.Sizes {
@@ -116,18 +105,8 @@ func (a Analysis) writeArrivals(t tables) {
 
 func (a Analysis) writeLengths(t tables) {
 	t.heading("Lengths, tokens")
-	rows := [][]string{{"", "mean", "std dev", "min", "p25", "p50", "p75", "p90", "p99", "max", "sum", "requests"}}
-	for _, m := range []struct {
-		name string
-		of   stats.Summary
-	}{{"input", a.Stats.Input}, {"output", a.Stats.Output}} {
-		s, row := m.of, []string{m.name}
-		for _, v := range []float64{s.Mean, s.StdDev, s.Min, s.P25, s.P50, s.P75, s.P90, s.P99, s.Max} {
-			row = append(row, known(v, 1, s.Count))
-		}
-		rows = append(rows, append(row, number.Whole(m.of.Sum), number.Whole(s.Count)))
-	}
-	t.grid(rows...)
+	figures := []string{"mean", "std dev", "min", "p25", "p50", "p75", "p90", "p99", "max", "sum", "requests"}
+	t.distributions(1, figures, named{"input", a.Stats.Input}, named{"output", a.Stats.Output})
 }
 
 func (a Analysis) writeTree(t tables) {
@@ -182,13 +161,10 @@ func (a Analysis) writeSessions(t tables) {
 		{"Sessions", number.Whole(a.Stats.Sessions)},
 		{"Turns", fmt.Sprintf("mean %.2f, p50 %s, p90 %s, max %s", a.Turns.Mean, number.Grouped(a.Turns.P50, 1), number.Grouped(a.Turns.P90, 1), number.Whole(a.Turns.Max))},
 	}
-	for _, m := range []struct {
-		name string
-		of   stats.Summary
-	}{{"Due to due", a.TurnGaps}, {"Delays", a.Delays}} {
-		if m.of.Count > 0 {
-			rows = append(rows, []string{m.name, fmt.Sprintf("mean %s, p50 %s, p90 %s, max %s; turns: %s", seconds(m.of.Mean), seconds(m.of.P50),
-				seconds(m.of.P90), seconds(m.of.Max), number.Whole(m.of.Count))})
+	for _, d := range []named{{"Due to due", a.TurnGaps}, {"Delays", a.Delays}} {
+		if d.Count > 0 {
+			rows = append(rows, []string{d.name, fmt.Sprintf("mean %s, p50 %s, p90 %s, max %s; turns: %s", seconds(d.Mean), seconds(d.P50),
+				seconds(d.P90), seconds(d.Max), number.Whole(d.Count))})
 		}
 	}
 	t.left(rows...)

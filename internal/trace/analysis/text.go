@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"replayd/internal/number"
+	"replayd/internal/stats"
 	"replayd/internal/terminal"
 )
 
@@ -32,6 +33,36 @@ func (t tables) left(rows ...[]string) {
 	t.Aligned(rows, spare, func(int, string) bool { return true })
 }
 
+// A named distribution is a row of a table.
+type named struct {
+	name string
+	stats.Summary
+}
+
+// distributions writes the figures that the header names, of each distribution.
+func (t tables) distributions(digits int, header []string, all ...named) {
+	rows := [][]string{append([]string{""}, header...)}
+	for _, d := range all {
+		known := func(v float64) string {
+			if d.Count == 0 {
+				return "n/a"
+			}
+			return number.Grouped(v, digits)
+		}
+		figures := map[string]string{
+			"mean": known(d.Mean), "std dev": known(d.StdDev), "min": known(d.Min), "max": known(d.Max),
+			"p25": known(d.P25), "p50": known(d.P50), "median": known(d.P50), "p75": known(d.P75), "p90": known(d.P90),
+			"p99": known(d.P99), "sum": number.Whole(d.Sum), "requests": number.Whole(d.Count),
+		}
+		row := []string{d.name}
+		for _, name := range header {
+			row = append(row, figures[name])
+		}
+		rows = append(rows, row)
+	}
+	t.grid(rows...)
+}
+
 const full, some = "█", "▏"
 
 // bar returns one character for every two percent, or a thin one if a share above 0 rounds to none.
@@ -45,13 +76,6 @@ func bar(share float64) string {
 
 func percent(part float64, digits int) string {
 	return strconv.FormatFloat(100*part, 'f', digits, 64) + "%"
-}
-
-func known(v float64, digits int, count int64) string {
-	if count == 0 {
-		return "n/a"
-	}
-	return number.Grouped(v, digits)
 }
 
 func minutes(d time.Duration) string {
