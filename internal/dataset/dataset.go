@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"replayd/internal/fault"
@@ -86,7 +85,7 @@ func (s *Set) SHA256() string { return s.hash }
 var bundled string
 
 // Open reads a whole dataset. Its error gives the place as file:line: field; in a JSON list it gives the number of the
-// entry.
+// entry. The configuration has checked that the format is one, and that there is a path unless it is Bundled or ShareGPT.
 func Open(ctx context.Context, format Format, path string, o Options) (*Set, error) {
 	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
 	err := b.open(format, path)
@@ -125,20 +124,16 @@ type builder struct {
 }
 
 func (b *builder) open(format Format, path string) error {
-	if format == Bundled {
-		if path != "" {
-			return fmt.Errorf("dataset %s: want no path, got %s", Bundled, path)
-		}
+	switch format {
+	case Bundled:
 		if err := b.lines(io.TeeReader(strings.NewReader(bundled), b.hash), "bundled.jsonl", b.either); err != nil {
 			return err
 		}
 		return b.converse()
-	}
-	if err := wantPath(format, path); err != nil {
-		return err
-	}
-	switch format {
 	case ShareGPT:
+		if path == "" {
+			return fmt.Errorf("dataset %s: want the path of its file, got none (%s)", format, shareGPTSource)
+		}
 		err := b.file(path, b.shareGPT)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w (%s)", err, shareGPTSource)
@@ -154,19 +149,6 @@ func (b *builder) open(format Format, path string) error {
 		return b.converse()
 	}
 	return b.randomPool(path)
-}
-
-func wantPath(format Format, path string) error {
-	if !slices.Contains(formats, format) {
-		return fmt.Errorf("dataset format: want %s, %s, %s, %s or %s, got %q", ShareGPT, SingleTurn, MultiTurn, RandomPool, Bundled, string(format))
-	}
-	switch {
-	case path != "":
-		return nil
-	case format == ShareGPT:
-		return fmt.Errorf("dataset %s: want the path of its file, got none (%s)", format, shareGPTSource)
-	}
-	return fmt.Errorf("dataset %s: want the path of a file, got none", format)
 }
 
 // file passes the decompressed content of a file to read.

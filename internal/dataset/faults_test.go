@@ -48,7 +48,6 @@ set:3: turns[1]: text: want a text, got none`},
 		{"cut short", `[{"conversations": [{"value": "a"}, {"value": "b"}]}, {"conv`, ShareGPT, "set: entry 1: byte 53: want a conversation, got unexpected EOF"},
 		{"cut between entries", `[{"conversations": [{"value": "a"}, {"value": "b"}]}`, ShareGPT, "set: want a whole JSON list, got EOF"},
 		{"none of use", `[{"conversations": [{"value": "a"}]}]`, ShareGPT, "set: want at least one prompt, got none: conversations without a prompt and an answer are left out: 1"},
-		{"no format", "x", "hf", `dataset format: want sharegpt, single_turn, multi_turn, random_pool or bundled, got "hf"`},
 		{"cut gzip", "\x1f\x8b\x08", SingleTurn, "set: want a whole gzip stream, got unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -134,7 +133,6 @@ func TestPaths(t *testing.T) {
 	}{
 		{ShareGPT, "", "dataset sharegpt: want the path of its file, got none " + source},
 		{ShareGPT, "nowhere", "open nowhere: no such file or directory " + source},
-		{MultiTurn, "", "dataset multi_turn: want the path of a file, got none"},
 		{MultiTurn, "folder", "folder: want a file, got a directory"},
 		{RandomPool, "folder", "folder: want 1 to 1024 files, got 0"},
 		{RandomPool, "nowhere", "stat nowhere: no such file or directory"},

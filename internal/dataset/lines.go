@@ -176,24 +176,20 @@ func (o object) texts(key string) []string {
 	}
 	var list []string
 	if json.Unmarshal(v, &list) != nil {
-		list = o.contents(key, v)
+		var named []struct {
+			Contents []string `json:"contents"`
+		}
+		if json.Unmarshal(v, &named) != nil {
+			o.fault(key, "a list of strings, or of objects with contents")
+			return nil
+		}
+		list = nil
+		for _, n := range named {
+			list = append(list, n.Contents...)
+		}
 	}
 	if slices.Contains(list, "") {
 		o.fault(key, "strings that are not empty")
-	}
-	return list
-}
-
-func (o object) contents(key string, v json.RawMessage) (list []string) {
-	var named []struct {
-		Contents []string `json:"contents"`
-	}
-	if json.Unmarshal(v, &named) != nil {
-		o.fault(key, "a list of strings, or of objects with contents")
-		return nil
-	}
-	for _, n := range named {
-		list = append(list, n.Contents...)
 	}
 	return list
 }
