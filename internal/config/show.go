@@ -96,6 +96,8 @@ func valueNode(v reflect.Value) (*yaml.Node, error) {
 		value = scalar.Duration(d)
 	}
 	switch value := value.(type) {
+	case nil:
+		return encodedNode(nil)
 	case HTTP:
 		return clientNode(value)
 	case yaml.Marshaler: // secrets and URLs of prometheus/common
@@ -107,15 +109,15 @@ func valueNode(v reflect.Value) (*yaml.Node, error) {
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(t)}, err
 	case map[string]any:
-		return freeNode(hide(value))
+		return mapNode(value)
 	case map[string]string:
 		all := make(map[string]any, len(value))
 		for name, text := range value {
 			all[name] = text
 		}
-		return freeNode(hide(all))
+		return mapNode(all)
 	}
-	switch v.Kind() {
+	switch v = reflect.ValueOf(value); v.Kind() {
 	case reflect.Struct:
 		return sectionNode(v)
 	case reflect.Slice:
@@ -163,33 +165,18 @@ func clientNode(c HTTP) (*yaml.Node, error) {
 	return encodedNode(c)
 }
 
-// freeNode returns an arbitrary value as a YAML node, with sorted keys.
-func freeNode(v any) (*yaml.Node, error) {
-	switch v := v.(type) {
-	case map[string]any:
-		n := &yaml.Node{Kind: yaml.MappingNode}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			child, err := freeNode(v[key])
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, textNode(key), child)
+// mapNode returns a section of free keys, sorted, with the secrets masked.
+func mapNode(all map[string]any) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	shown := reflect.ValueOf(hide(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		child, err := valueNode(shown.MapIndex(reflect.ValueOf(key)))
+		if err != nil {
+			return nil, err
 		}
-		return n, nil
-	case []any:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, one := range v {
-			child, err := freeNode(one)
-			if err != nil {
-				return nil, err
-			}
-			n.Content = append(n.Content, child)
-		}
-		return n, nil
-	case string:
-		return textNode(v), nil
+		n.Content = append(n.Content, textNode(key), child)
 	}
-	return encodedNode(v)
+	return n, nil
 }
 
 // textNode returns a string node, quoted if necessary.
