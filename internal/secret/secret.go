@@ -106,15 +106,11 @@ func (set Set) HideCut(text, mark string) string {
 	if mark == "" {
 		return set.hideEnd(text)
 	}
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(text, mark)
-		if !found {
-			return b.String() + text
-		}
-		b.WriteString(set.hideEnd(before) + mark)
-		text = after
+	parts := strings.Split(text, mark)
+	for i, before := range parts[:len(parts)-1] {
+		parts[i] = set.hideEnd(before)
 	}
+	return strings.Join(parts, mark)
 }
 
 // hideEnd masks the longest beginning of a secret at the end of a text.
