@@ -51,7 +51,10 @@ func NewWriter(out io.Writer, format Format, o WriterOptions) (*Writer, error) {
 	switch format {
 	case Mooncake:
 		w.row = func(r *Record) error {
-			w.without(r, "parts", "gap", "agent_id", "after")
+			w.without("parts", r.Parts != nil)
+			w.without("gap", r.Gap != 0)
+			w.without("agent_id", r.Agent != "")
+			w.without("after", r.After != nil)
 			return w.mooncake(r, !w.options.Untimed)
 		}
 		return w, nil
@@ -115,15 +118,10 @@ func (w *Writer) lose(what, why string) {
 	w.lost = append(w.lost, loss{what, why, 1})
 }
 
-// without counts the fields that the row has and the format has no place for.
-func (w *Writer) without(r *Record, fields ...string) {
-	has := map[string]bool{
-		"gap": r.Gap != 0, "parts": r.Parts != nil, "agent_id": r.Agent != "", "after": r.After != nil,
-	}
-	for _, field := range fields {
-		if has[field] {
-			w.lose("left out "+field+" of", string(w.format)+" has no place for it")
-		}
+// without counts a row that has a field for which the format has no place.
+func (w *Writer) without(field string, has bool) {
+	if has {
+		w.lose("left out "+field+" of", string(w.format)+" has no place for it")
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 // sessions writes a row of replayd's own format. A parent that was not written, because the rows are part of a trace, is left
 // out. A row that is left without parents is due at its Offset.
 func (w *Writer) sessions(r *Record) error {
-	w.without(r, "parts")
+	w.without("parts", r.Parts != nil)
 	after := w.positionsOf(r)
 	w.line = appendPlace(w.line, w.rows, after)
 	w.put(r)
