@@ -134,7 +134,7 @@ func (g *analyst) analysis() Analysis {
 }
 
 func (g *analyst) tree() Tree {
-	t := Tree{MaxDepth: g.depth, MeanDepth: float64(g.prefixes.Blocks) / float64(g.prefixes.Rows)}
+	t := Tree{MaxDepth: g.depth, MeanDepth: float64(g.stats.Prefix.Blocks) / float64(g.prefixes.Rows)}
 	for i, n := range g.prefixes.Nodes[1:] {
 		if !g.parents[i+1] {
 			t.Leaves++

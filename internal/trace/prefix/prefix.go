@@ -36,12 +36,11 @@ type Tree struct {
 	more    map[place]uint32 // further nodes of ids that have several
 	Nodes   []node           // 0 is the root, the parent of all first ids
 
-	Blocks, hitBlocks, hitTokens int64
-	reused                       int64 // occurrences of nodes that occur more than once
-	Roots, sharedRoots           int
-	moved, resized               int
-	Rows                         int
-	fronts                       float64 // sum of Share.Front over rows
+	sums   Sharing // without what Stats computes
+	reused int64   // occurrences of nodes that occur more than once
+	Roots  int
+	Rows   int
+	fronts float64 // sum of Share.Front over rows
 
 	Row []Step // of the last row added
 }
@@ -99,7 +98,7 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 		known := min(size, n.longest)
 		p.Row = append(p.Row, Step{number, at, known})
 		if hit = hit && !fresh; hit {
-			p.hitBlocks++
+			p.sums.HitBlocks++
 			had.Tokens += int64(known)
 		}
 		switch {
@@ -112,8 +111,8 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 		parent = at
 	}
 	p.Rows++
-	p.Blocks += int64(len(blocks))
-	p.hitTokens += had.Tokens
+	p.sums.Blocks += int64(len(blocks))
+	p.sums.HitTokens += had.Tokens
 	had.Front = float64(front) / float64(len(blocks))
 	p.fronts += had.Front
 	return had
@@ -130,7 +129,7 @@ func (p *Tree) know(id uint64, parent uint32, tokens int32) (number uint32, know
 	}
 	if k := &p.ids[number]; k.tokens != tokens && !k.resized {
 		k.resized = true
-		p.resized++
+		p.sums.Resized++
 	}
 	return number, true
 }
@@ -150,7 +149,7 @@ func (p *Tree) enter(number, parent uint32) (at uint32, fresh bool) {
 		p.more[place{parent, number}] = uint32(len(p.Nodes))
 		if !k.moved {
 			k.moved = true
-			p.moved++
+			p.sums.Moved++
 		}
 	}
 	p.Nodes = Push(p.Nodes, node{})
@@ -174,22 +173,19 @@ func (p *Tree) repeat(n *node, root bool) {
 	n.Again = true
 	p.reused++ // count the first occurrence too
 	if root {
-		p.sharedRoots++
+		p.sums.SharedRoots++
 	}
 }
 
 // Stats returns what the rows share. inputTokens is the total over all rows, including rows without ids.
 func (p *Tree) Stats(inputTokens int64) Sharing {
-	s := Sharing{
-		Blocks: p.Blocks, IDs: len(p.ids), Moved: p.moved, Resized: p.resized,
-		HitBlocks: p.hitBlocks, HitTokens: p.hitTokens,
-		Unique: len(p.Nodes) - 1, SharedRoots: p.sharedRoots,
-	}
+	s := p.sums
+	s.IDs, s.Unique = len(p.ids), len(p.Nodes)-1
 	if p.Rows > 0 {
-		s.HitBlockRatio = float64(p.hitBlocks) / float64(p.Blocks)
-		s.HitTokenRatio = float64(p.hitTokens) / float64(inputTokens)
+		s.HitBlockRatio = float64(s.HitBlocks) / float64(s.Blocks)
+		s.HitTokenRatio = float64(s.HitTokens) / float64(inputTokens)
 		s.CacheHitRate = p.fronts / float64(p.Rows)
-		s.ReuseRatio = float64(p.reused) / float64(p.Blocks) // a row has as many prefixes as blocks
+		s.ReuseRatio = float64(p.reused) / float64(s.Blocks) // a row has as many prefixes as blocks
 	}
 	return s
 }
