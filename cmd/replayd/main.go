@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/promslog"
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"replayd/internal/cli"
 	"replayd/internal/config"
@@ -98,7 +99,8 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	ctx, stop := context.WithCancelCause(context.WithValue(hard, hardKey{}, hard))
 	defer stop(nil)
 	go func() { // ends with the process: it only turns signals into cancellations
-		stop(&signaled{<-signals})
+		first, _ := (<-signals).(syscall.Signal)
+		stop(&signaled{first})
 		<-signals
 		abort()
 	}()
@@ -159,22 +161,14 @@ func (w *world) execute(ctx, hard context.Context, root *cobra.Command) error {
 }
 
 // signaled is why a command's context was cancelled.
-type signaled struct{ signal os.Signal }
+type signaled struct{ signal syscall.Signal }
 
 func (s *signaled) Error() string { return "stopped by " + s.name() }
 
 // name returns the name of the signal with SIG, as in kill.
-func (s *signaled) name() string {
-	if s.signal == os.Interrupt {
-		return "SIGINT"
-	}
-	return "SIGTERM"
-}
+func (s *signaled) name() string { return unix.SignalName(s.signal) }
 
-func (s *signaled) code() int {
-	n, _ := s.signal.(syscall.Signal)
-	return exitSignal + int(n)
-}
+func (s *signaled) code() int { return exitSignal + int(s.signal) }
 
 // stopped returns the signal that cancelled a command's context, or nil.
 func stopped(ctx context.Context) *signaled {
