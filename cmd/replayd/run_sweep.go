@@ -51,9 +51,10 @@ func (o *runCommand) sweep(c *cobra.Command, w *world, r cli.Order) error {
 		}
 		if name := fmt.Sprintf("concurrency-%d", n); r.Artifacts != "" {
 			one.Artifacts = filepath.Join(r.Artifacts, name)
-			one.SavePrompts, one.SaveExcel = within(name, r.SavePrompts), within(name, r.SaveExcel)
+			one.SavePrompts, one.SaveExcel = placed(r.SavePrompts, name, ""), placed(r.SaveExcel, name, "")
 		} else {
-			one.SavePrompts, one.SaveExcel = numbered(r.SavePrompts, n), numbered(r.SaveExcel, n)
+			suffix := fmt.Sprintf("-%d", n)
+			one.SavePrompts, one.SaveExcel = placed(r.SavePrompts, "", suffix), placed(r.SaveExcel, "", suffix)
 		}
 		if _, err := fmt.Fprintf(w.out, "concurrency %d\n\n", n); err != nil {
 			return err
@@ -106,20 +107,14 @@ func cold(ctx context.Context, p *config.Prompt, index int) {
 	}
 }
 
-// within returns a file's path in a subfolder of its folder.
-func within(folder, path string) string {
-	if path == "" {
-		return ""
-	}
-	return filepath.Join(filepath.Dir(path), folder, filepath.Base(path))
-}
-
-func numbered(path string, n int) string {
+// placed returns a file's path in a subfolder of its folder, with a suffix before the extension. "" stays.
+func placed(path, folder, suffix string) string {
 	if path == "" {
 		return ""
 	}
 	extension := filepath.Ext(path)
-	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, extension), n, extension)
+	name := strings.TrimSuffix(filepath.Base(path), extension) + suffix + extension
+	return filepath.Join(filepath.Dir(path), folder, name)
 }
 
 // writeSweep prints a line for each run, as the page of the runs has it, then the knee. A column without values is left
