@@ -48,7 +48,6 @@ Exit codes:
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c, w, args) },
 	}
 	o.Add(c)
-	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return wrongInput(cli.WrongFlag(c, err)) })
 	return c
 }
 

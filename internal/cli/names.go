@@ -36,15 +36,6 @@ func firstName(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// WrongFlag explains what is wrong with a flag.
-func WrongFlag(c *cobra.Command, err error) error {
-	unknown := new(pflag.NotExistError)
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
-		return wrongValue(err, "replayd run --help and --help-aliases say what each flag wants")
-	}
-	return unknownFlag(c, unknown.GetSpecifiedName(), "replayd run --help and --help-aliases list the flags")
-}
-
 // wrongValue names the flag of a wrong value and what it wants.
 func wrongValue(err error, list string) error {
 	var bad *pflag.InvalidValueError
@@ -69,10 +60,16 @@ func wrongValue(err error, list string) error {
 
 // FlagError explains an error of reading flags: it names the nearest flag of one that the command does not have, and what a value wants.
 func FlagError(c *cobra.Command, err error) error {
-	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
-		return unknownFlag(c, unknown.GetSpecifiedName(), c.CommandPath()+" --help lists the flags")
+	list := c.CommandPath() + " --help lists the flags"
+	wants := list
+	if c.Name() == "run" {
+		list = "replayd run --help and --help-aliases list the flags"
+		wants = "replayd run --help and --help-aliases say what each flag wants"
 	}
-	return wrongValue(err, c.CommandPath()+" --help lists the flags")
+	if unknown := new(pflag.NotExistError); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+		return unknownFlag(c, unknown.GetSpecifiedName(), list)
+	}
+	return wrongValue(err, wants)
 }
 
 func unknownFlag(c *cobra.Command, name, list string) error {

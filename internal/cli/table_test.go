@@ -299,7 +299,7 @@ func evaluated(command string, args []string) (*pflag.FlagSet, error) {
 		return c.Flags(), cmp.Or(err, o.Draft.Check().Named(o.Table().NameOf).Err())
 	}
 	o := NewFlags()
-	if err := parse(o.Add, WrongFlag); err != nil {
+	if err := parse(o.Add, FlagError); err != nil {
 		return c.Flags(), err
 	}
 	_, err := o.Order(args)
