@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -27,13 +28,13 @@ func newTrace(w *world) *cobra.Command {
 }
 
 func newTraceInfo(w *world) *cobra.Command {
-	return showTrace(w, &cobra.Command{
+	return withTrace(w, &cobra.Command{
 		Use: "info FILE", Short: "Print rates, lengths, prefix blocks and the ideal hit ratio of a trace",
 		Example: "  replayd trace info conversation_trace.jsonl\n  zcat trace.gz | replayd trace info -",
-	}, func(_ string, stats *trace.Stats) error {
+	}, func(_ context.Context, f *trace.File) error {
 		var text strings.Builder
-		shown := *stats
-		shown.Path = terminal.Name(stats.Path)
+		shown := f.Stats
+		shown.Path = terminal.Name(f.Stats.Path)
 		if err := shown.WriteTable(&text); err != nil {
 			return err
 		}
@@ -43,20 +44,36 @@ func newTraceInfo(w *world) *cobra.Command {
 }
 
 func newTraceValidate(w *world) *cobra.Command {
-	return showTrace(w, &cobra.Command{
+	return withTrace(w, &cobra.Command{
 		Use: "validate FILE", Short: "Print every error of a trace, with line and field",
 		Example: "  replayd trace validate --strict trace.jsonl",
-	}, func(path string, stats *trace.Stats) error {
-		for _, warning := range stats.Warnings {
-			fmt.Fprintln(w.out, "warning:", warning)
-		}
-		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", terminal.Name(path), number.Count(stats.Requests, "request"))
+	}, func(_ context.Context, f *trace.File) error {
+		warn(w.out, f.Stats.Warnings)
+		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", terminal.Name(f.Stats.Path), number.Count(f.Stats.Requests, "request"))
 		return err
 	})
 }
 
-// showTrace makes c a command that shows figures of one trace.
-func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.Stats) error) *cobra.Command {
+func newTraceConvert(w *world) *cobra.Command {
+	var out traceOutput
+	c := withTrace(w, &cobra.Command{
+		Use: "convert FILE", Short: "Write a trace in another format",
+		Example: "  replayd trace convert azure.csv -o azure.jsonl\n" +
+			"  replayd trace convert FOLDER -o sessions.jsonl",
+	}, func(ctx context.Context, f *trace.File) error {
+		warn(w.err, f.Stats.Warnings)
+		rows, err := f.Rows(0)
+		if err != nil {
+			return err
+		}
+		return out.write(ctx, w, f, rows.Next)
+	})
+	out.add(c, "to")
+	return c
+}
+
+// withTrace makes c a command that does something with one trace.
+func withTrace(w *world, c *cobra.Command, do func(context.Context, *trace.File) error) *cobra.Command {
 	var o traceFlags
 	c.Args = usage(cobra.ExactArgs(1))
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -65,7 +82,7 @@ func showTrace(w *world, c *cobra.Command, show func(path string, stats *trace.S
 			return wrongInput(err)
 		}
 		defer f.Close()
-		return show(args[0], &f.Stats)
+		return do(c.Context(), f)
 	}
 	o.add(c)
 	return c

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -10,44 +11,34 @@ import (
 
 	"replayd/internal/file"
 	"replayd/internal/terminal"
+	"replayd/internal/trace"
 	"replayd/internal/trace/analysis"
 )
 
-// analyzeFlags say how to analyze a trace, and where to write the analysis besides the terminal.
-type analyzeFlags struct {
-	file   traceFlags
-	output string
-	caches []int
-}
-
 func newTraceAnalyze(w *world) *cobra.Command {
-	var o analyzeFlags
-	c := &cobra.Command{
+	var output string
+	var caches []int
+	c := withTrace(w, &cobra.Command{
 		Use: "analyze FILE", Short: "Print lengths, arrivals, prefixes and the hit ratio by cache size",
 		Example: "  replayd trace analyze conversation_trace.jsonl\n" +
 			"  replayd trace analyze trace.jsonl --output-file analysis.json",
-		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			for _, n := range o.caches {
+		PreRunE: func(*cobra.Command, []string) error {
+			for _, n := range caches {
 				if n < 1 {
 					return wrongInput(fmt.Errorf("--cache-blocks: want 1 or more, got %d", n))
 				}
 			}
-			f, err := o.file.open(c, w, args[0])
-			if err != nil {
-				return wrongInput(err)
-			}
-			defer f.Close()
-			a, err := analysis.Analyze(c.Context(), f, o.caches)
-			if err != nil {
-				return err
-			}
-			return o.write(w, a)
+			return nil
 		},
-	}
-	o.file.add(c)
-	c.Flags().StringVar(&o.output, "output-file", "", "write JSON, with AIPerf's names, to this file; -: to stdout, without tables")
-	c.Flags().IntSliceVar(&o.caches, "cache-blocks", nil, "sizes of the caches in blocks, such as 8192,16384; empty: a dozen")
+	}, func(ctx context.Context, f *trace.File) error {
+		a, err := analysis.Analyze(ctx, f, caches)
+		if err != nil {
+			return err
+		}
+		return writeAnalysis(w, a, output)
+	})
+	c.Flags().StringVar(&output, "output-file", "", "write JSON, with AIPerf's names, to this file; -: to stdout, without tables")
+	c.Flags().IntSliceVar(&caches, "cache-blocks", nil, "sizes of the caches in blocks, such as 8192,16384; empty: a dozen")
 	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "block-size" { // AIPerf's name
 			name = "block-tokens"
@@ -57,9 +48,9 @@ func newTraceAnalyze(w *world) *cobra.Command {
 	return c
 }
 
-// write writes all requested outputs. If the JSON goes to stdout, the table is not printed.
-func (o *analyzeFlags) write(w *world, a analysis.Analysis) error {
-	if o.output == "-" {
+// writeAnalysis writes all requested outputs. If the JSON goes to stdout, the tables are not printed.
+func writeAnalysis(w *world, a analysis.Analysis, output string) error {
+	if output == "-" {
 		return a.WriteJSON(w.data)
 	}
 	shown := a
@@ -67,13 +58,13 @@ func (o *analyzeFlags) write(w *world, a analysis.Analysis) error {
 	if err := shown.WriteTable(w.out, w.columns); err != nil {
 		return err
 	}
-	if o.output == "" {
+	if output == "" {
 		return nil
 	}
-	if err := save("--output-file", o.output, a.WriteJSON); err != nil {
+	if err := save("--output-file", output, a.WriteJSON); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", terminal.Name(o.output))
+	_, err := fmt.Fprintf(w.out, "\nAnalysis report saved to %s\n", terminal.Name(output))
 	return err
 }
 

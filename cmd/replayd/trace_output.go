@@ -73,9 +73,7 @@ func (o *traceOutput) write(ctx context.Context, w *world, f *trace.File, next f
 	if err != nil {
 		return err
 	}
-	for _, warning := range rows.Warnings() {
-		fmt.Fprintln(w.err, "warning:", warning)
-	}
+	warn(w.err, rows.Warnings())
 	if o.path == "-" {
 		return nil
 	}
@@ -91,14 +89,9 @@ func writeTo(w *world, path string, write func(io.Writer) error) error {
 	return file.Replace(path, write)
 }
 
-// openNoisy opens a trace and prints its warnings to stderr, because stdout may carry the new trace.
-func (o *traceFlags) openNoisy(c *cobra.Command, w *world, path string) (*trace.File, error) {
-	f, err := o.open(c, w, path)
-	if err != nil {
-		return nil, wrongInput(err)
+// warn prints warnings: to stderr where stdout may carry a new trace.
+func warn(to io.Writer, warnings []string) {
+	for _, warning := range warnings {
+		fmt.Fprintln(to, "warning:", warning)
 	}
-	for _, warning := range f.Stats.Warnings {
-		fmt.Fprintln(w.err, "warning:", warning)
-	}
-	return f, nil
 }

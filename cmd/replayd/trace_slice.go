@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,33 +12,25 @@ import (
 )
 
 func newTraceSlice(w *world) *cobra.Command {
-	var in traceFlags
 	var out traceOutput
 	var part trace.Selection
 	var rows string
-	c := &cobra.Command{
+	c := withTrace(w, &cobra.Command{
 		Use: "slice FILE", Short: "Write a part of a trace: a time, some rows, a sample",
 		Example: "  replayd trace slice trace.jsonl --from 10m --to 15m -o part.jsonl\n" +
 			"  replayd trace slice BurstGPT_1.csv --sample 0.1 --seed 1 -o tenth.jsonl",
-		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			var err error
-			if part.FirstRow, part.ToRow, err = rowRange(rows); err != nil {
-				return wrongInput(err)
-			}
-			f, err := in.openNoisy(c, w, args[0])
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			next, err := part.Rows(f)
-			if err != nil {
-				return wrongInput(err)
-			}
-			return out.write(c.Context(), w, f, next)
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			part.FirstRow, part.ToRow, err = rowRange(rows)
+			return wrongInput(err)
 		},
-	}
-	in.add(c)
+	}, func(ctx context.Context, f *trace.File) error {
+		warn(w.err, f.Stats.Warnings)
+		next, err := part.Rows(f)
+		if err != nil {
+			return wrongInput(err)
+		}
+		return out.write(ctx, w, f, next)
+	})
 	out.add(c, "output-format")
 	c.Flags().DurationVar(&part.From, "from", 0, "drop rows that are due before this time of the trace, such as 10m")
 	c.Flags().DurationVar(&part.To, "to", 0, "drop rows that are due at this time or later; 0: none")
