@@ -37,10 +37,7 @@ func InAddresses(text string) string {
 // Shown returns an address for logs and reports, with user and password masked and without the query, which may be
 // secret.
 func Shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		u = nil
-	}
+	u, _ := url.Parse(address) // nil with an error
 	return ShownURL(u)
 }
 

@@ -4,6 +4,7 @@ package secret
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"html"
 	"net/url"
@@ -34,12 +35,7 @@ func NewSet(secrets []string, more ...Set) Set {
 	for _, m := range more {
 		all = append(all, m...)
 	}
-	slices.SortFunc(all, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
+	slices.SortFunc(all, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	return slices.Compact(all)
 }
 
@@ -83,11 +79,7 @@ func spellings(s string) (all []string) {
 }
 
 // distinct returns each text once: most keys have one spelling, and each step would multiply it.
-func distinct(texts []string) []string {
-	texts = slices.Clone(texts)
-	slices.Sort(texts)
-	return slices.Compact(texts)
-}
+func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 
 var percent = regexp.MustCompile("%[0-9A-F]{2}")
 
