@@ -51,9 +51,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the duration in Go's format.
-func (d Duration) String() string { return time.Duration(d).String() }
-
 // UnmarshalText parses a number of bytes, optionally with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB).
 func (b *Bytes) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {

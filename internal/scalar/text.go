@@ -12,7 +12,7 @@ import (
 // milliseconds.
 func (d Duration) MarshalText() ([]byte, error) {
 	if d < 0 || time.Duration(d)%time.Millisecond != 0 {
-		return []byte(d.String()), nil
+		return []byte(time.Duration(d).String()), nil
 	}
 	return []byte(model.Duration(d).String()), nil
 }
