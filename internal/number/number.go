@@ -18,26 +18,26 @@ func Value(v float64, unit string) string {
 	}
 	switch unit {
 	case "ms":
-		return duration(v/1000, 3)
+		return duration(v / 1000)
 	case "s":
-		return duration(v, 3)
+		return duration(v)
 	case "":
 		return Short(v)
 	}
 	return Short(v) + " " + unit
 }
 
-// duration formats seconds in a suitable unit with a number of digits.
-func duration(s float64, n int) string {
+// duration formats seconds in a suitable unit with three digits.
+func duration(s float64) string {
 	switch a := math.Abs(s); {
 	case a == 0:
 		return "0 s"
 	case a < 0.9995e-3:
-		return Digits(s*1e6, n) + " µs"
+		return Digits(s*1e6, 3) + " µs"
 	case a < 0.9995:
-		return Digits(s*1e3, n) + " ms"
+		return Digits(s*1e3, 3) + " ms"
 	case a < 119.5:
-		return Digits(s, n) + " s"
+		return Digits(s, 3) + " s"
 	case a < 7199.5:
 		return clock(s, 60, "min", "s")
 	default:
