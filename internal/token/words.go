@@ -27,19 +27,16 @@ var allWords string
 
 // The ids below 1,000 are special in tekken and Gemma 3. The smallest vocabulary has 100,256 ids. Mistral's 32k
 // vocabularies, for which only "all" holds, end at 31,999 and begin with bytes and control tokens.
-var (
-	mainList = sync.OnceValue(func() *Words { return newWords(mainWords, 1_000, 99_999) })
-	allList  = sync.OnceValue(func() *Words { return newWords(allWords, 1_027, 31_999) })
-)
+var lists = map[string]func() *Words{
+	"main": sync.OnceValue(func() *Words { return newWords(mainWords, 1_000, 99_999) }),
+	"all":  sync.OnceValue(func() *Words { return newWords(allWords, 1_027, 31_999) }),
+}
 
 // List returns the list of a name: "main" (13,912 words: Qwen3, Llama 3, gpt-oss, GPT-4o, Gemma 3, cl100k) or "all" (6,152
 // words: these, DeepSeek-V3 and Mistral).
 func List(name string) (*Words, error) {
-	switch name {
-	case "main":
-		return mainList(), nil
-	case "all":
-		return allList(), nil
+	if list := lists[name]; list != nil {
+		return list(), nil
 	}
 	return nil, fmt.Errorf(`words: want "main" or "all", got %q`, name)
 }
