@@ -90,6 +90,9 @@ func Open(ctx context.Context, format Format, path string, o Options) (*Set, err
 	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
 	err := b.open(format, path)
 	if err == nil {
+		err = b.converse()
+	}
+	if err == nil {
 		err = b.faults.Err("")
 	}
 	if err == nil && len(b.set.records) == 0 {
@@ -126,10 +129,7 @@ type builder struct {
 func (b *builder) open(format Format, path string) error {
 	switch format {
 	case Bundled:
-		if err := b.lines(io.TeeReader(strings.NewReader(bundled), b.hash), "bundled.jsonl", b.either); err != nil {
-			return err
-		}
-		return b.converse()
+		return b.lines(io.TeeReader(strings.NewReader(bundled), b.hash), "bundled.jsonl", b.either)
 	case ShareGPT:
 		if path == "" {
 			return fmt.Errorf("dataset %s: want the path of its file, got none (%s)", format, shareGPTSource)
@@ -142,11 +142,7 @@ func (b *builder) open(format Format, path string) error {
 	case SingleTurn:
 		return b.file(path, func(in io.Reader, name string) error { return b.lines(in, name, b.single) })
 	case MultiTurn:
-		err := b.file(path, func(in io.Reader, name string) error { return b.lines(in, name, b.multi) })
-		if err != nil {
-			return err
-		}
-		return b.converse()
+		return b.file(path, func(in io.Reader, name string) error { return b.lines(in, name, b.multi) })
 	}
 	return b.randomPool(path)
 }
