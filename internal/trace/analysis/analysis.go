@@ -104,7 +104,6 @@ func Analyze(ctx context.Context, f *trace.File, caches []int) (Analysis, error)
 	} else if err := f.Each(ctx, g.addContext); err != nil {
 		return Analysis{}, err
 	}
-	g.sessions.settle()
 	a := g.analysis()
 	if caches == nil && f.Stats.RowsWithIDs > 0 {
 		caches = roundSizes(f.Stats.Prefix.Unique)

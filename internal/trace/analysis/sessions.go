@@ -10,7 +10,6 @@ import (
 // sessions counts the turns of each session and the time between them. Rows come in due order.
 type sessions struct {
 	open         map[string]session
-	turns        stats.Counts
 	gaps, delays stats.DurationCounts
 }
 
@@ -35,14 +34,12 @@ func (s *sessions) add(r *trace.Record, timed bool) {
 	s.open[r.Session] = session{before.turns + 1, r.Offset}
 }
 
-// settle counts the turns of each session, after the last row.
-func (s *sessions) settle() {
-	for _, one := range s.open {
-		s.turns.Add(min(one.turns, trace.MaxTokens))
-	}
-}
-
+// fill counts the turns of each session, after the last row.
 func (s *sessions) fill(a *Analysis) {
-	a.Turns = s.turns.Summary()
+	var turns stats.Counts
+	for _, one := range s.open {
+		turns.Add(min(one.turns, trace.MaxTokens))
+	}
+	a.Turns = turns.Summary()
 	a.TurnGaps, a.Delays = s.gaps.Seconds().Summary(), s.delays.Seconds().Summary()
 }
