@@ -41,22 +41,20 @@ const (
 
 // Check returns every fault, with the field in lower case as its key.
 func (s *RescaleOptions) Check() (all fault.List) {
-	for _, f := range []struct {
-		name      string
-		got, most float64
-	}{{"speedup", s.Speedup, MaxSpeedup}, {"prefix_len", s.PrefixLen, MaxMultiplier}, {"prompt_len", s.PromptLen, MaxMultiplier}} {
-		if f.got != 0 && !(f.got >= 1/f.most && f.got <= f.most) { // true for NaN, too
-			all.Add(f.name, "want %v to %v, got %v", 1/f.most, f.most, f.got)
-		}
+	factor := func(name string, got, most float64) {
+		wrong := got != 0 && !(got >= 1/most && got <= most) // true for NaN, too
+		all.If(wrong, name, "want %v to %v, got %v", 1/most, most, got)
 	}
-	for _, f := range []struct {
-		name      string
-		got, most int
-	}{{"prefix_root", s.PrefixRoot, MaxRoots}, {"max_input", s.MaxInput, trace.MaxTokens}, {"max_output", s.MaxOutput, trace.MaxTokens}, {"block_tokens", s.BlockTokens, trace.MaxTokens}} {
-		if f.got < 0 || f.got > f.most {
-			all.Add(f.name, "want 1 to %d, or 0 for none, got %d", f.most, f.got)
-		}
+	factor("speedup", s.Speedup, MaxSpeedup)
+	factor("prefix_len", s.PrefixLen, MaxMultiplier)
+	factor("prompt_len", s.PromptLen, MaxMultiplier)
+	whole := func(name string, got, most int) {
+		all.If(got < 0 || got > most, name, "want 1 to %d, or 0 for none, got %d", most, got)
 	}
+	whole("prefix_root", s.PrefixRoot, MaxRoots)
+	whole("max_input", s.MaxInput, trace.MaxTokens)
+	whole("max_output", s.MaxOutput, trace.MaxTokens)
+	whole("block_tokens", s.BlockTokens, trace.MaxTokens)
 	return all
 }
 
