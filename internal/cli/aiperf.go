@@ -175,25 +175,20 @@ func (o *Flags) takeRows(path string) {
 		}
 	}
 	w.Trace.Rescale = a.rescale
-	for _, m := range []struct {
-		flag        string
-		got         float64
-		least, most float64
-	}{
-		{"--synthesis-speedup-ratio", a.rescale.Speedup, 1. / synth.MaxSpeedup, synth.MaxSpeedup},
-		{"--synthesis-prefix-len-multiplier", a.rescale.PrefixLen, 1. / synth.MaxMultiplier, synth.MaxMultiplier},
-		{"--synthesis-prefix-root-multiplier", float64(a.rescale.PrefixRoots), 1, synth.MaxRoots},
-		{"--synthesis-prompt-len-multiplier", a.rescale.PromptLen, 1. / synth.MaxMultiplier, synth.MaxMultiplier},
-	} {
-		o.wrong.If(!(m.got >= m.least && m.got <= m.most),
-			m.flag, "want a number above 0, %v to %v, got %v", m.least, m.most, m.got)
+	factor := func(name string, got, least, most float64) {
+		o.wrong.If(!(got >= least && got <= most),
+			"--synthesis-"+name, "want a number above 0, %v to %v, got %v", least, most, got)
 	}
-	for i, got := range []int{a.rescale.MaxInput, a.rescale.MaxOutput} {
-		if got < 0 || got > trace.MaxTokens {
-			flag := []string{"--synthesis-max-isl", "--synthesis-max-osl"}[i]
-			o.wrong.Add(flag, "want 1 to %d, or 0 for none, got %d", trace.MaxTokens, got)
-		}
+	factor("speedup-ratio", a.rescale.Speedup, 1./synth.MaxSpeedup, synth.MaxSpeedup)
+	factor("prefix-len-multiplier", a.rescale.PrefixLen, 1./synth.MaxMultiplier, synth.MaxMultiplier)
+	factor("prefix-root-multiplier", float64(a.rescale.PrefixRoots), 1, synth.MaxRoots)
+	factor("prompt-len-multiplier", a.rescale.PromptLen, 1./synth.MaxMultiplier, synth.MaxMultiplier)
+	limit := func(name string, got int) {
+		o.wrong.If(got < 0 || got > trace.MaxTokens,
+			"--synthesis-"+name, "want 1 to %d, or 0 for none, got %d", trace.MaxTokens, got)
 	}
+	limit("max-isl", a.rescale.MaxInput)
+	limit("max-osl", a.rescale.MaxOutput)
 	if a.rescale == (config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}) {
 		w.Trace.Rescale = config.Rescale{}
 	} else if w.Trace.Path == "" {

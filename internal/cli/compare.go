@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -89,12 +90,8 @@ func (o *Compare) Config(trace string) (config.Config, error) {
 	var f fault.List
 	for i, t := range []*config.Target{&o.Baseline, &o.Candidate} {
 		t.Name = canary.Side(i).String()
-		if t.URL == "" {
-			f.Add("--"+t.Name, "want the address of a server, got none")
-		}
-		if o.model != "" && t.Model == "" {
-			t.Model = o.model
-		}
+		f.If(t.URL == "", "--"+t.Name, "want the address of a server, got none")
+		t.Model = cmp.Or(t.Model, o.model)
 		t.API, t.Stream = o.Baseline.API, o.Baseline.Stream
 		if o.clients[i] != "" {
 			http, err := HTTPConfig(o.clients[i])

@@ -20,7 +20,7 @@ type login struct {
 	authorization *commoncfg.Authorization
 	basic         *commoncfg.BasicAuth
 	headers       *commoncfg.Headers // Cookie, and headers with a name like a secret's
-	flags         []string           // flags that gave credentials
+	flag          string             // the last one that gave credentials
 }
 
 // takeHeaders reads --header. A header that is not a credential becomes a request header of the workload.
@@ -40,12 +40,12 @@ func (o *Flags) takeHeaders() {
 			if err := o.login.authorize(value); err != nil {
 				o.fault(flag, fmt.Errorf("%s: %w", canonical, err))
 			}
-			o.login.flags = append(o.login.flags, flag)
+			o.login.flag = flag
 		case canonical == "Proxy-Authorization":
 			o.wrong.Add(flag, "Proxy-Authorization: want none: requests go straight to the target, through no proxy")
 		case canonical == "Cookie" || secret.IsName(name) && !strings.Contains(value, openai.SessionMark):
 			o.fault(flag, o.login.add(name, value))
-			o.login.flags = append(o.login.flags, flag)
+			o.login.flag = flag
 		default:
 			o.setHeader(name, value)
 		}
@@ -100,11 +100,9 @@ func (o *Flags) logIn(c *commoncfg.HTTPClientConfig) {
 		o.wrong.If(l.authorization != nil || l.basic != nil,
 			"--api-key", "contradicts --header Authorization: want one of them")
 		l.authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
-		l.flags = append(l.flags, "--api-key")
+		l.flag = "--api-key"
 	}
-	if len(l.flags) > 0 && o.client != "" {
-		o.wrong.Add(l.flags[len(l.flags)-1], "contradicts --http.config.file: want one of them")
-	}
+	o.wrong.If(l.flag != "" && o.client != "", l.flag, "contradicts --http.config.file: want one of them")
 	c.Authorization, c.BasicAuth, c.HTTPHeaders = l.authorization, l.basic, l.headers
 }
 

@@ -120,14 +120,10 @@ func (o *Synth) Check(flags *pflag.FlagSet, args []string) error {
 	wrong.If(o.arrival != "poisson" && o.arrival != "constant", "--arrival", "want poisson or constant, got %q", o.arrival)
 	d := &o.Draft
 	d.Even = o.arrival == "constant"
-	if d.BlockTokens = o.File.BlockTokens; d.BlockTokens == 0 {
-		d.BlockTokens = 512
-	}
+	d.BlockTokens = cmp.Or(o.File.BlockTokens, 512)
 	if o.pairs != "" {
 		pairs, err := synth.ParsePairs(o.pairs)
-		if err != nil {
-			wrong = append(wrong, under("--sequence-distribution", err)...)
-		}
+		wrong = append(wrong, under("--sequence-distribution", err)...)
 		if d.Rows.Pairs = pairs; !flags.Changed("isl") {
 			d.Rows.Input.Mean = 0
 		}
