@@ -77,7 +77,7 @@ const reachTime = 30 * time.Second
 // once executes an order, from its start to its report.
 func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, error) {
 	a := &account{
-		world: w, order: r, summary: result.NewSummary(r.SLO, r.Session), progress: &terminal.Progress{},
+		world: w, order: r, summary: result.NewSummary(r.SLO, o.Workload.SLO.Session), progress: &terminal.Progress{},
 		least: o.Least, end: make(chan struct{}),
 	}
 	w.drains(r.Config)

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"replayd/internal/cli"
@@ -20,24 +19,12 @@ import (
 	"replayd/internal/secret"
 )
 
-// files are the data and files of a run other than its table.
-type files struct {
-	folder    *export.Artifacts // nil: none
-	collected result.Run        // set when a run with a collector has ended
-	collector *result.Collector // nil: single requests are not kept
-	sampler   *export.Sampler   // nil: server and GPU metrics are not kept
-	prompts   *promptFile       // nil: none
-	clipped   atomic.Int64      // rows cut to a limit
-	written   chan error
-	stop      context.CancelFunc
-}
-
 // open creates everything that can fail, before any request is sent.
 func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
 		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: string(o.Target.API), Rate: o.Workload.Rate, GPUs: o.Gpus,
-		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: r.Session, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
+		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: o.Workload.SLO.Session, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
 	}
 	if len(r.Concurrency) == 1 {
 		settings.Concurrency = r.Concurrency[0]

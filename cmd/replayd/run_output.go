@@ -7,9 +7,11 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"replayd/internal/cli"
 	"replayd/internal/daemon"
+	"replayd/internal/export"
 	"replayd/internal/measure"
 	"replayd/internal/result"
 	"replayd/internal/synth"
@@ -25,7 +27,15 @@ type account struct {
 	reuse    synth.Reuse    // tokens that the prompts share with each other
 	ledger   measure.Ledger // set when the run has ended
 	least    float64        // required attainment
-	files
+
+	folder    *export.Artifacts // nil: none
+	collected result.Run        // set when a run with a collector has ended
+	collector *result.Collector // nil: single requests are not kept
+	sampler   *export.Sampler   // nil: server and GPU metrics are not kept
+	prompts   *promptFile       // nil: none
+	clipped   atomic.Int64      // rows cut to a limit
+	written   chan error
+	stop      context.CancelFunc
 
 	notExact func() string // why exact lengths are not asked for; "": they are
 	requests int           // expected number of requests; 0: not known

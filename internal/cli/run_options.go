@@ -27,7 +27,6 @@ type Order struct {
 	Config      config.Config
 	Who         Spelling
 	SLO         measure.SLO
-	Session     measure.SessionSLO
 	Concurrency []int // several: one run each; empty: no closed loop
 	Table       string
 	Artifacts   string // folder; "": none
@@ -67,7 +66,6 @@ func (o *Flags) Order(args []string) (Order, error) {
 	}
 	r.Concurrency = o.closed()
 	r.SLO = o.levels()
-	r.Session = o.Workload.SLO.Session
 	r.Table = o.layout(who)
 	o.saving(&r)
 	for _, p := range o.Percentiles {
