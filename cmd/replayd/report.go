@@ -18,6 +18,7 @@ import (
 
 	"replayd/internal/cli"
 	"replayd/internal/export"
+	"replayd/internal/fault"
 	"replayd/internal/file"
 	"replayd/internal/number"
 	"replayd/internal/report"
@@ -81,20 +82,12 @@ is ./artifacts.`,
 
 // find checks the flags and finds the runs.
 func (o *reportFlags) find(args []string) ([]result.Source, error) {
-	var errs []error
-	if !slices.Contains([]string{"auto", "dark", "light"}, o.theme) {
-		errs = append(errs, fmt.Errorf("--theme: want auto, dark or light, got %q", o.theme))
-	}
-	if o.json != "" && (o.dashboard || o.output != "") {
-		errs = append(errs, errors.New("--json: cannot be combined with --output or --dashboard"))
-	}
-	if o.dashboard && o.output != "" {
-		errs = append(errs, errors.New("--output: cannot be combined with --dashboard, which writes no file"))
-	}
-	if o.port < 0 || o.port > 65535 {
-		errs = append(errs, fmt.Errorf("--port: want 0 to 65535, got %d", o.port))
-	}
-	if err := errors.Join(errs...); err != nil {
+	var f fault.List
+	f.If(!slices.Contains([]string{"auto", "dark", "light"}, o.theme), "--theme", "want auto, dark or light, got %q", o.theme)
+	f.If(o.json != "" && (o.dashboard || o.output != ""), "--json", "cannot be combined with --output or --dashboard")
+	f.If(o.dashboard && o.output != "", "--output", "cannot be combined with --dashboard, which writes no file")
+	f.If(o.port < 0 || o.port > 65535, "--port", "want 0 to 65535, got %d", o.port)
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	o.paths = append(args, o.paths...)
