@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -70,10 +71,7 @@ func (o *synthCommand) rows(c *cobra.Command, w *world, args []string) (rows []t
 }
 
 func (o *synthCommand) write(w *world, out io.Writer, rows []trace.Record, untimed bool) error {
-	block := o.Scale.BlockTokens
-	if o.Draft.BlockTokens > 0 {
-		block = o.Draft.BlockTokens
-	}
+	block := cmp.Or(o.Draft.BlockTokens, o.Scale.BlockTokens)
 	format := trace.Mooncake
 	if slices.ContainsFunc(rows, func(r trace.Record) bool { return r.After != nil }) {
 		format = trace.Sessions
