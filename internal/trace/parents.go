@@ -61,12 +61,9 @@ func (p *parents) checkParents(
 
 // add registers a row. A wrong row keeps its number, and says nothing of its instant.
 func (p *parents) add(r *row, session int32, wrong bool) {
-	of := parent{at: r.at, line: int32(min(r.Line, math.MaxInt32))}
-	switch {
-	case wrong:
+	of := parent{at: r.at, session: session, line: int32(min(r.Line, math.MaxInt32))}
+	if wrong {
 		of = parent{}
-	case r.Session != "":
-		of.session = session
 	}
 	p.rows = append(p.rows, of)
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"replayd/internal/fault"
@@ -57,17 +58,10 @@ func (l *lowering) begin(s *wekaSession, line int) fault.List {
 // and not from the start of the session, as in SemiAnalysis' copies. It does if any request of a sub-agent would else be earlier
 // than the sub-agent's marker. AIPerf has the same rule, for all sessions together.
 func (s *wekaSession) relative() bool {
-	for _, c := range s.calls {
-		if c.agent == nil {
-			continue
-		}
-		for _, inner := range c.agent.calls {
-			if inner.at+wekaJoinSlack < c.at {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.calls, func(c wekaCall) bool {
+		early := func(inner wekaCall) bool { return inner.at+wekaJoinSlack < c.at }
+		return c.agent != nil && slices.ContainsFunc(c.agent.calls, early)
+	})
 }
 
 // A wekaGraph is the rows of a session so far.
