@@ -3,6 +3,7 @@ package token
 import (
 	"fmt"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -198,12 +199,7 @@ func (n *node) mayBeEmpty() bool {
 	case n.atSpace:
 		return n.next.mayBeEmpty()
 	}
-	for _, branch := range n.branches {
-		if branch.mayBeEmpty() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.branches, (*node).mayBeEmpty)
 }
 
 // ways returns the number of paths from n to the end, or a number above maxWays.
