@@ -121,14 +121,10 @@ func (b *builder) tooShortOrLong(at string, t *turn) bool {
 
 // first returns the first message as the prompt and the second as the answer, whatever their roles, as vLLM does.
 func (e *entry) first() []turn {
-	if len(e.Conversations) < 2 {
+	if len(e.Conversations) < 2 || e.Conversations[0].Value == "" {
 		return nil
 	}
-	prompt, answer := e.Conversations[0].Value, e.Conversations[1].Value
-	if prompt == "" {
-		return nil
-	}
-	return []turn{{texts: []string{prompt}, role: "user", answer: answer}}
+	return []turn{{texts: []string{e.Conversations[0].Value}, role: "user", answer: e.Conversations[1].Value}}
 }
 
 // pairs returns each message of human that is followed by one of gpt. As in AIPerf, other speakers are skipped. If no
