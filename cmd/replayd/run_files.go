@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,11 +110,8 @@ func (a *account) session(s *measure.Session) {
 // pageOf returns the address of a target's metrics, as far as the configuration has it.
 func (a *account) pageOf(target string) string {
 	for _, t := range a.order.Config.Targets {
-		if t.Name == target && t.Metrics.URL != "" {
-			return secret.InAddresses(t.Metrics.URL)
-		}
 		if t.Name == target {
-			return secret.InAddresses(t.URL)
+			return secret.InAddresses(cmp.Or(t.Metrics.URL, t.URL))
 		}
 	}
 	return target
