@@ -1,6 +1,7 @@
 package synth
 
 import (
+	_ "embed" // sample.jsonl
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -195,3 +196,8 @@ func number(rows []trace.Record) {
 		r.Session = sessions[r.Session]
 	}
 }
+
+// Sample is the bundled trace, in Mooncake's format: what its generator in shape_test.go makes of a seed.
+//
+//go:embed sample.jsonl
+var Sample []byte
