@@ -104,7 +104,8 @@ func (p *comparePage) add(b canary.Block, aa bool) {
 	}
 }
 
-// printWander prints how far the ratio of two equal servers has wandered. err is why the comparison ended before its time; nil: it did not.
+// printWander prints how far the ratio of two equal servers has wandered. err is why the comparison ended before its
+// time; nil: it did not.
 func (o *compareCommand) printWander(w *world, p *comparePage, last *canary.Judgment, err error) error {
 	found, ok := canary.WanderOf(p.blocks)
 	if !ok {

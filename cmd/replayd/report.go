@@ -83,7 +83,8 @@ is ./artifacts.`,
 // find checks the flags and finds the runs.
 func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	var f fault.List
-	f.If(!slices.Contains([]string{"auto", "dark", "light"}, o.theme), "--theme", "want auto, dark or light, got %q", o.theme)
+	f.If(!slices.Contains([]string{"auto", "dark", "light"}, o.theme),
+		"--theme", "want auto, dark or light, got %q", o.theme)
 	f.If(o.json != "" && (o.dashboard || o.output != ""), "--json", "cannot be combined with --output or --dashboard")
 	f.If(o.dashboard && o.output != "", "--output", "cannot be combined with --dashboard, which writes no file")
 	f.If(o.port < 0 || o.port > 65535, "--port", "want 0 to 65535, got %d", o.port)

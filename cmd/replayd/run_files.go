@@ -25,7 +25,8 @@ func (a *account) open(o *cli.Flags) error {
 	r := &a.order
 	settings := result.Settings{
 		Command: cli.Typed(a.args), Model: o.Target.Model, Endpoint: string(o.Target.API), Rate: o.Workload.Rate, GPUs: o.Gpus,
-		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: o.Workload.SLO.Session, Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
+		Slice: time.Duration(o.Aliases.Slice), SLO: r.SLO, Session: o.Workload.SLO.Session,
+		Percentiles: o.Percentiles, Streamed: r.Config.Targets[0].Stream,
 	}
 	if len(r.Concurrency) == 1 {
 		settings.Concurrency = r.Concurrency[0]

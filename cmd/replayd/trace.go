@@ -49,7 +49,8 @@ func newTraceValidate(w *world) *cobra.Command {
 		Example: "  replayd trace validate --strict trace.jsonl",
 	}, func(_ context.Context, f *trace.File) error {
 		warn(w.out, f.Stats.Warnings)
-		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", terminal.Name(f.Stats.Path), number.Count(f.Stats.Requests, "request"))
+		s := &f.Stats
+		_, err := fmt.Fprintf(w.out, "%s: ok, %s\n", terminal.Name(s.Path), number.Count(s.Requests, "request"))
 		return err
 	})
 }

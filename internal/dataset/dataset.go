@@ -85,7 +85,8 @@ func (s *Set) SHA256() string { return s.hash }
 var bundled string
 
 // Open reads a whole dataset. Its error gives the place as file:line: field; in a JSON list it gives the number of the
-// entry. The configuration has checked that the format is one, and that there is a path unless it is Bundled or ShareGPT.
+// entry. The configuration has checked that the format is one, and that there is a path unless it is Bundled or
+// ShareGPT.
 func Open(ctx context.Context, format Format, path string, o Options) (*Set, error) {
 	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
 	err := b.open(format, path)

@@ -78,7 +78,8 @@ func Met(err error) bool {
 // Times returns how often Met has met the lack of a resource since the start of the process.
 func Times(of Resource) int64 { return met[of].Load() }
 
-// DescriptorLimit returns how many descriptors this process may have open. Go raises the soft limit to the hard one at the start.
+// DescriptorLimit returns how many descriptors this process may have open. Go raises the soft limit to the hard one at
+// the start.
 func DescriptorLimit() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -81,8 +81,8 @@ func (a *added) longest(text []byte, search *int) (addedToken, int) {
 	return addedToken{}, 0
 }
 
-// wordRune reports whether \w matches a rune, as defined in Unicode Technical Standard 18. It does not match U+FFFD, which
-// stands for none at the end of a text.
+// wordRune reports whether \w matches a rune, as defined in Unicode Technical Standard 18. It does not match U+FFFD,
+// which stands for none at the end of a text.
 func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }

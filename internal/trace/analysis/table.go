@@ -40,8 +40,9 @@ func (a Analysis) writeAIPerf(t tables) {
 	)
 	t.line("")
 	t.distributions(2, []string{"mean", "std dev", "min", "p25", "median", "p75", "max"},
-		named{"Input length", s.Input}, named{"Context length", a.Context}, named{"Unique prompt length", a.UniquePrompt},
-		named{"Output length", s.Output}, named{"Theoretical hit rate", a.HitRate})
+		named{"Input length", s.Input}, named{"Context length", a.Context},
+		named{"Unique prompt length", a.UniquePrompt}, named{"Output length", s.Output},
+		named{"Theoretical hit rate", a.HitRate})
 }
 
 func (a Analysis) writeDataset(t tables) {
