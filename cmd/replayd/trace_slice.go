@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,6 +27,9 @@ func newTraceSlice(w *world) *cobra.Command {
 	}, func(ctx context.Context, f *trace.File) error {
 		warn(w.err, f.Stats.Warnings)
 		next, err := part.Rows(f)
+		if errors.Is(err, trace.ErrChanged) { // meanwhile, so that the flags are not wrong
+			return err
+		}
 		if err != nil {
 			return wrongInput(err)
 		}
