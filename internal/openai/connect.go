@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -143,50 +142,49 @@ func (c *Client) Renew() {
 // call adds the connections that are missing. A pod that refuses one is asked for no further one, for 10 s, as is a pod that ended one
 // before its first request; the others get theirs. The error is that of the first pod that refused.
 func (c *Client) Warm(ctx context.Context, need ...int) error {
-	type place struct {
-		*pod
-		ctx  context.Context // ended by a refusal of this pod
-		stop context.CancelCauseFunc
-	}
-	now := c.pods.Load().all
-	var missing []place
-	for i, p := range now[:min(len(now), len(need))] {
-		of, stop := context.WithCancelCause(ctx)
-		defer stop(nil)
-		missing = append(missing, slices.Repeat([]place{{p, of, stop}}, p.pool.Missing(need[i], time.Now(), c.target.Idle))...)
-	}
 	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
+	places := make(chan struct{}, together)
+	now := c.pods.Load().all
+	now = now[:min(len(now), len(need))]
+	faults := make([]error, len(now))
 	var group sync.WaitGroup
-	tickets := make(chan place, len(missing))
-	for _, p := range missing {
-		tickets <- p
-	}
-	close(tickets)
-	for range min(len(missing), together) {
-		group.Go(func() {
-			for p := range tickets {
-				if p.ctx.Err() != nil {
-					continue
-				}
-				made, f := c.connect(p.ctx, p.pod, time.Time{})
-				switch {
-				case f == nil:
-					p.pool.Add(made)
-				case p.ctx.Err() == nil:
-					p.pool.Spurned(time.Now())
-					p.stop(errors.New(f.text)) // its other connections would fail, too
-				}
-			}
-		})
+	for i, p := range now {
+		group.Go(func() { faults[i] = c.warm(ctx, p, p.pool.Missing(need[i], time.Now(), c.target.Idle), places) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for _, p := range missing {
-		if err := context.Cause(p.ctx); err != nil {
+	for _, err := range faults {
+		if err != nil {
 			return fmt.Errorf("warm up %s: %s", c.base, c.Redact(err.Error()))
 		}
 	}
 	return nil
+}
+
+// warm opens n connections to a pod, or no more after the first that fails: the others would fail, too. Each takes a place meanwhile.
+func (c *Client) warm(ctx context.Context, p *pod, n int, places chan struct{}) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group sync.WaitGroup
+	for range n {
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			if ctx.Err() != nil {
+				return
+			}
+			made, f := c.connect(ctx, p, time.Time{})
+			switch {
+			case f == nil:
+				p.pool.Add(made)
+			case ctx.Err() == nil:
+				p.pool.Spurned(time.Now())
+				stop(errors.New(f.text))
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
 }
