@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -109,19 +111,22 @@ func refused(out []byte, err error) string {
 // parseSMI parses one line per GPU: index, uuid, the columns and the name.
 func parseSMI(out []byte, columns []column) ([]Device, error) {
 	var list []Device
-	for n, line := range strings.Split(string(out), "\n") {
-		if line = strings.TrimSpace(line); line == "" {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, maxOutput)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
 			continue
 		}
 		cells := strings.SplitN(line, ",", len(columns)+3)
 		if len(cells) != len(columns)+3 {
-			return nil, fmt.Errorf("line %d: want %d columns, got %q", n+1, len(columns)+3, shorten(line))
+			return nil, fmt.Errorf("line %d: want %d columns, got %q", n, len(columns)+3, shorten(line))
 		}
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if _, err := strconv.ParseUint(cells[0], 10, 16); err != nil {
-			return nil, fmt.Errorf("line %d: index: want a number, got %q", n+1, shorten(cells[0]))
+			return nil, fmt.Errorf("line %d: index: want a number, got %q", n, shorten(cells[0]))
 		}
 		d := Device{Index: Label(cells[0]), UUID: known(cells[1]), Model: known(cells[len(cells)-1]), Values: make(map[*Field]float64, len(columns))}
 		for i, c := range columns {
@@ -131,7 +136,7 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 		}
 		list = append(list, d)
 	}
-	return list, nil
+	return list, lines.Err()
 }
 
 // known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].
