@@ -44,12 +44,12 @@ var ours = map[string]string{
 	"scrape.FetchOptions": "Address UserAgent", "scrape.Fetcher": "own", "scrape.Values": "Target",
 	"scrape.TargetOptions": "Target URL Page Replicas Hostname UserAgent", "scrape.Target": "urls",
 	"gpu.origin": "target kind address", "gpu.place": "target", "gpu.Exporter": "url", "gpu.Select": "Namespace Pod",
-	"gpu.pattern": "name pattern", "gpu.SMI": "path unknown", "gpu.smiError": "path", "gpu.WatchOptions": "Target Kind Address",
+	"gpu.SMI": "path unknown", "gpu.smiError": "path", "gpu.WatchOptions": "Target Kind Address",
 	"dcgm.Options": "Address", "dcgm.address": "given path host", "dcgm.session": "tag", "dcgm.dcgmSource": "name told",
 	"measure.LedgerLine": "Workload Target Shard SLO", "measure.Ledger": "Broken", "measure.Request": "ID Session Finish", "measure.Session": "Name",
 	// The vocabulary.
 	"scrape.state": "engine", "scrape.Reading": "Engine", "scrape.Quantity": "Name",
-	"scrape.Family": "Name Help", "scrape.Vocabulary": "engines rows wanted", "chunk.end": "name", "chunk.Meaning": "Kind Part Means Source",
+	"scrape.Family": "Name Help", "scrape.Vocabulary": "engines rows wanted", "chunk.end": "name",
 	"scrape.Row": "Engine Family Quantity Take Select Prefer Merge Rank Less Plus checked",
 	"gpu.Field":  "Names Name Reason Help smi", "gpu.column": "name", "dcgm.call": "name",
 	// On the way to the door, byte for byte, or keys under which it is looked up.
