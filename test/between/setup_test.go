@@ -7,6 +7,8 @@
 package between_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -98,7 +100,8 @@ type played struct {
 	*outside.Process
 	path    string // of its records
 	records []record
-	code    int // of its exit
+	dropped map[string]int // rows that were not sent, by reason
+	code    int            // of its exit
 }
 
 // A record has further fields of replayd's records.
@@ -127,11 +130,28 @@ func (p *played) end(t *testing.T) {
 	p.Wait(t)
 	p.code = p.Cmd.ProcessState.ExitCode()
 	p.records, _ = outside.Lines[record](t, p.path)
+	text, err := os.ReadFile(p.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ledger struct{ Dropped map[string]int }
+	last := bytes.TrimSpace(text)
+	last = last[bytes.LastIndexByte(last, '\n')+1:]
+	if err := json.Unmarshal(last, &ledger); err != nil || !bytes.HasPrefix(last, []byte(`{"ledger":`)) {
+		t.Fatalf("want a ledger at the end of the records, got %s: %v", last, err)
+	}
+	p.dropped = ledger.Dropped
 }
 
-// outcomes counts the records by outcome.
+// missed returns how many rows replayd has not sent because this machine stopped it for a second or more.
+func (p *played) missed() int { return p.dropped["missed"] }
+
+// outcomes counts the records by outcome, and the rows without one by the reason.
 func (p *played) outcomes() map[string]int {
-	all := map[string]int{}
+	all := maps.Clone(p.dropped)
+	if all == nil {
+		all = map[string]int{}
+	}
 	for _, r := range p.records {
 		all[r.Outcome]++
 	}

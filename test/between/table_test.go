@@ -101,6 +101,7 @@ func TestTable(t *testing.T) {
 			"first chunk", "last chunk", "open", "most", "opened", "never used",
 		},
 	}
+	table.Note("The client runs in the process of the engines, so both are later at their own work than replayd is.")
 	for _, p := range plays {
 		p.judge(t, len(due))
 		p.show(t, table)
@@ -149,8 +150,8 @@ func (p *play) judge(t *testing.T, rows int) {
 		fault("want exit code 0, got %d: %s", p.replayd.code, p.replayd.Said(t))
 	}
 	seen, mine := p.engine.seen("replayd"), p.engine.seen("client")
-	if len(seen) != rows || len(p.replayd.records) != rows {
-		fault("want %d rows at the engine and as many records, got %d and %d", rows, len(seen), len(p.replayd.records))
+	if sent := rows - p.replayd.missed(); len(seen) != sent || len(p.replayd.records) != sent {
+		fault("want %d rows at the engine and as many records, got %d and %d", sent, len(seen), len(p.replayd.records))
 	}
 	for _, r := range p.replayd.records {
 		calls := seen[r.ID]
