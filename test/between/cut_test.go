@@ -57,7 +57,8 @@ func answerOrCut(w http.ResponseWriter, r *http.Request, c *call) {
 		}
 		one.answer(w)
 		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler) // net/http then closes the connection
+		<-time.After(100 * time.Millisecond) // unless the machine is busy, the head has been passed on by then
+		panic(http.ErrAbortHandler)          // net/http then closes the connection
 	}
 }
 
