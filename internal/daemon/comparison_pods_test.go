@@ -85,7 +85,7 @@ func TestPodsOfAComparison(t *testing.T) {
 			t.Errorf("there were connections to %v, want %v", got, want)
 		}
 		for address, n := range w.dialed {
-			if n > 30 {
+			if n > 6 {
 				t.Errorf("%d connections to %s for 300 rows, want those before to be used again", n, address)
 			}
 		}

@@ -137,19 +137,19 @@ func (c *Client) Renew() {
 	}
 }
 
-// Warm opens connections until so many of them are in the pool of each pod, none older than Idle: of the first one
-// need[0], and so on. A request takes a connection from the pool before one is dialed, so that none is dialed at a due instant. A later
+// Warm opens connections until there are so many of each pod, with those of requests, the idle ones not older than Idle: of the first
+// one total[0], and so on. A request takes a connection from the pool before one is dialed, so that none is dialed at a due instant. A later
 // call adds the connections that are missing. A pod that refuses one is asked for no further one, for 10 s, as is a pod that ended one
 // before its first request; the others get theirs. The error is that of the first pod that refused.
-func (c *Client) Warm(ctx context.Context, need ...int) error {
+func (c *Client) Warm(ctx context.Context, total ...int) error {
 	const together = 16 // concurrent handshakes: they hide the round-trip time of a distant server and do not flood it
 	places := make(chan struct{}, together)
 	now := c.pods.Load().all
-	now = now[:min(len(now), len(need))]
+	now = now[:min(len(now), len(total))]
 	faults := make([]error, len(now))
 	var group sync.WaitGroup
 	for i, p := range now {
-		group.Go(func() { faults[i] = c.warm(ctx, p, p.pool.Missing(need[i], time.Now(), c.target.Idle), places) })
+		group.Go(func() { faults[i] = c.warm(ctx, p, p.pool.Reserve(total[i], time.Now(), c.target.Idle), places) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {
@@ -173,16 +173,16 @@ func (c *Client) warm(ctx context.Context, p *pod, n int, places chan struct{}) 
 		group.Go(func() {
 			defer func() { <-places }()
 			if ctx.Err() != nil {
+				p.pool.Release(false, time.Now())
 				return
 			}
 			made, f := c.connect(ctx, p, time.Time{})
-			switch {
-			case f == nil:
+			if f == nil {
 				p.pool.Add(made)
-			case ctx.Err() == nil:
-				p.pool.Spurned(time.Now())
-				stop(errors.New(f.text))
+				return
 			}
+			p.pool.Release(ctx.Err() == nil, time.Now())
+			stop(errors.New(f.text)) // the first one counts, or the caller's
 		})
 	}
 	group.Wait()

@@ -80,8 +80,14 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 // dial opens a new connection for the lane.
 func (x *exchange) dial(ctx context.Context) *failure {
 	start := time.Now()
+	if x.pod != nil {
+		x.pod.pool.Open()
+	}
 	c, f := x.client.connect(ctx, x.pod, x.total)
 	if f != nil {
+		if x.pod != nil {
+			x.pod.pool.Drop()
+		}
 		return f
 	}
 	x.conn, x.req.Timeline.Connect = c, time.Since(start)

@@ -45,6 +45,7 @@ func (l *Lane) Close() { l.drop() }
 func (l *Lane) drop() {
 	if l.conn != nil {
 		l.conn.Cut()
+		l.pod.pool.Drop()
 		l.conn = nil
 	}
 }

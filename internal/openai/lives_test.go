@@ -167,6 +167,11 @@ func TestLives(t *testing.T) {
 				}
 				pass(time.Duration(random.IntN(3)) * time.Second)
 			}
+			pool := &c.pods.Load().all[0].pool
+			idle := pool.Fresh(time.Now(), DefaultIdle)
+			if n := pool.Reserve(idle+1, time.Now(), DefaultIdle); n != 1 {
+				t.Errorf("life %d: %d places for one connection beside %d idle ones, at rest", life, n, idle)
+			}
 		})
 	}
 	t.Logf("%d lives, %d requests sent twice, %v", lives, twice, outcomes)

@@ -8,27 +8,44 @@ import (
 // needs are those of all users of a client.
 type needs struct {
 	mu  sync.Mutex
-	all map[*Need][]int // connections to keep to each pod
+	all map[*Need]bool
 }
 
-// A Need is how many idle connections one user of a client wants kept for its next requests. As long as no user has said
-// so, the client keeps them all.
-type Need struct{ client *Client }
+// A Need is how many connections to each pod one user of a client needs, those of its requests in flight included. As long as no
+// user has said so, the client keeps them all.
+type Need struct {
+	client     *Client
+	keep, soon []int
+}
 
 // Need returns a user's need, which is none. The caller must close it.
 func (c *Client) Need() *Need {
-	n := &Need{c}
-	n.Set(nil)
+	n := &Need{client: c}
+	n.Set(nil, nil)
 	return n
 }
 
-// Set says how many connections are to be kept to the first pod, and so on. It closes those that no user needs, those
-// that were idle for longer than Idle, and those that the server has closed.
-func (n *Need) Set(own []int) {
+// Set says how many connections the user needs to the first pod, and so on: within Idle, and soon. It closes those that no user
+// needs, those that were idle for longer than Idle, and those that the server has closed. It returns how many all users need soon, for Warm.
+func (n *Need) Set(keep, soon []int) (total []int) {
 	n.client.needed.mu.Lock()
 	defer n.client.needed.mu.Unlock()
-	n.client.needed.all[n] = own
+	n.client.needed.all[n], n.keep, n.soon = true, keep, soon
 	n.client.trim()
+	return n.client.needed.sum(func(n *Need) []int { return n.soon })
+}
+
+// sum adds up needs by pod. The caller holds mu.
+func (n *needs) sum(of func(*Need) []int) (total []int) {
+	for user := range n.all {
+		for i, own := range of(user) {
+			if i == len(total) {
+				total = append(total, 0)
+			}
+			total[i] += own
+		}
+	}
+	return total
 }
 
 // Close ends the need.
@@ -41,15 +58,10 @@ func (n *Need) Close() {
 
 // trim holds the pools to the sum of all needs. The caller holds needed.mu.
 func (c *Client) trim() {
-	now := time.Now()
-	for i, p := range c.pods.Load().all {
-		most := 0
-		for _, own := range c.needed.all {
-			if i < len(own) {
-				most += own[i]
-			}
-		}
-		p.pool.Trim(most, now, c.target.Idle)
+	now, all := time.Now(), c.pods.Load().all
+	total := append(c.needed.sum(func(n *Need) []int { return n.keep }), make([]int, len(all))...)
+	for i, p := range all {
+		p.pool.Trim(total[i], now, c.target.Idle)
 	}
 }
 

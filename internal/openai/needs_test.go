@@ -2,6 +2,7 @@ package openai
 
 import (
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,11 +24,13 @@ func TestNeed(t *testing.T) {
 	if err := c.Warm(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	need.Set([]int{4})
+	need.Set([]int{4}, nil)
 	open(4)
 	other := c.Need()
-	other.Set([]int{1})
-	need.Set([]int{1})
+	other.Set([]int{1}, []int{3})
+	if soon := need.Set([]int{1}, []int{2}); !slices.Equal(soon, []int{5}) {
+		t.Errorf("both need %v soon, want 5", soon)
+	}
 	open(2)
 	other.Close()
 	open(1)

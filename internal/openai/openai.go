@@ -161,7 +161,7 @@ type Client struct {
 // New checks t and reports every fault at once. It opens no connection, but it reads the files that t.HTTP names.
 func New(t Target) (*Client, error) {
 	c := &Client{target: t, clock: wire.NewClock(), dial: t.Dial, resolve: t.Resolve}
-	c.needed.all = map[*Need][]int{}
+	c.needed.all = map[*Need]bool{}
 	if c.dial == nil {
 		c.dial = new(dialer).dial
 	}

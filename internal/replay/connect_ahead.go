@@ -58,19 +58,17 @@ func (r *Runner) warm(ctx context.Context) {
 		return
 	}
 	repeat(ctx, warmEvery, func() {
-		keep, ahead := r.connections()
-		need.Set(keep)
 		// Requests report the failure when they cannot connect themselves.
-		_ = r.w.Client.Warm(ctx, ahead...)
+		_ = r.w.Client.Warm(ctx, need.Set(r.connections())...)
 	})
 }
 
-// connections returns for each pod how many idle connections the runner keeps for the rows that are due within idle, and how many
-// must be open for those that are due soon. Turns of sessions and rows of a closed loop have no planned instant: for them the runner
-// keeps as many as it has lanes.
-func (r *Runner) connections() (keep, ahead []int) {
+// connections returns for each pod how many connections the runner needs, those of its requests in flight included, for the rows that
+// are due within idle, and for those that are due soon. Turns of sessions and rows of a closed loop have no planned instant: for them
+// the runner keeps as many idle ones as it has lanes.
+func (r *Runner) connections() (keep, soon []int) {
 	n := r.w.Client.NumPods()
-	keep, ahead = make([]int, n), make([]int, n)
+	keep, soon = make([]int, n), make([]int, n)
 	idle, early := r.w.Client.Idle()
 	r.mu.Lock()
 	// detects a step of the wall clock, since the pacer may sleep for hours
@@ -89,18 +87,18 @@ func (r *Runner) connections() (keep, ahead []int) {
 			}
 		}
 		due := row.Due.At.Sub(now)
-		need := min(free, pods[pod].next(due)-pods[pod].flying)
+		need := min(free+pods[pod].flying, pods[pod].next(due))
 		keep[pod] = max(keep[pod], need, 1)
 		if early > 0 && due <= early+warmEvery {
-			ahead[pod] = max(ahead[pod], need)
+			soon[pod] = max(soon[pod], need)
 		}
 	}
 	if r.d.HasTurns() {
 		for i := range keep {
-			keep[i] = max(keep[i], (r.d.Lanes+n-1)/n)
+			keep[i] = max(keep[i], pods[i].flying+(r.d.Lanes+n-1)/n)
 		}
 	}
 	r.mu.Unlock()
 	r.start(given)
-	return keep, ahead
+	return keep, soon
 }

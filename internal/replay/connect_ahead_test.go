@@ -60,9 +60,11 @@ func TestConnectionsOfAnOpenLoop(t *testing.T) {
 		rows   schedule.Source
 		beyond int // most open connections beyond the most in flight
 		dials  int // most requests that open their own
+		opened int // most connections in all
 	}{
-		"poisson": {poisson(600, 4), 2, 12},
-		"bursts":  {bursts(10, 20, 10*time.Second), 0, 0},
+		"poisson":         {poisson(600, 4), 2, 12, 150},
+		"bursts":          {bursts(10, 20, 10*time.Second), 0, 0, 220},
+		"bursts that use": {bursts(20, 20, 1013*time.Millisecond), 0, 0, 22}, // the connections of those before
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestConnectionsOfAnOpenLoop(t *testing.T) {
 						dials++
 					}
 				}
-				if f.mostOpen > f.most+c.beyond || dials > c.dials || f.unused*100 > len(f.conns) || f.open > 0 {
+				if f.mostOpen > f.most+c.beyond || dials > c.dials || f.unused*100 > len(f.conns) || len(f.conns) > c.opened || f.open > 0 {
 					t.Errorf("at most %d open for %d in flight; %d of %d connections unused; %d of %d requests opened their own; %d left",
 						f.mostOpen, f.most, f.unused, len(f.conns), dials, len(b.kept.all), f.open)
 				}

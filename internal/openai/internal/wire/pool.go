@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// A Pool holds the connections to one server that carry no request now. It keeps as many as its bound allows. The zero
-// value keeps all.
+// A Pool holds the connections to one server that carry no request now, and counts those that do. It keeps as many as its bound
+// allows. The zero value keeps all.
 type Pool struct {
 	mu      sync.Mutex
 	ahead   []*Conn // that never carried a request, oldest first
 	kept    []*Conn // the others; the one used last is last
+	busy    int     // connections of requests, those that are being opened included
+	opening int     // connections that are being opened ahead
 	bounded bool
-	most    int       // of both together, if bounded
+	most    int       // of all together, if bounded
 	looked  int       // index in kept of the next one that Trim looks at
 	lookAt  time.Time // when Trim may look again
 	spurned time.Time // when the server last ended a connection that never carried a request, or refused one
@@ -36,16 +38,66 @@ func (s *Pool) Keeps(c *Conn) bool {
 	return since == nil || c.made.After(*since)
 }
 
-// Add adds a connection that was opened ahead, beyond the bound too: Trim decides.
-func (s *Pool) Add(c *Conn) { s.put(&s.ahead, c, false) }
-
-// Put adds a connection whose request has ended. It closes it if none is to be kept; beyond a higher bound Trim decides.
-func (s *Pool) Put(c *Conn) { s.put(&s.kept, c, true) }
-
-func (s *Pool) put(to *[]*Conn, c *Conn, bounded bool) {
+// Reserve returns how many connections are to be opened ahead for total ones, with those of requests. Each must be followed by Add or
+// Release.
+func (s *Pool) Reserve(total int, now time.Time, idle time.Duration) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || !s.Keeps(c) || bounded && s.bounded && s.most == 0 {
+	s.sweep(now, idle)
+	if !s.spurned.IsZero() && now.Sub(s.spurned) < spurnedFor {
+		return 0
+	}
+	n = max(0, total-s.busy-s.opening-s.len())
+	s.opening += n
+	return n
+}
+
+// Add adds a connection that was opened ahead, beyond the bound too: Trim decides.
+func (s *Pool) Add(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening--
+	s.put(&s.ahead, c)
+}
+
+// Release gives up the place of a connection that was not opened ahead. refused says that the server did not want it.
+func (s *Pool) Release(refused bool, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opening--
+	if refused {
+		s.spurned = now
+	}
+}
+
+// Open says that a request opens a connection of its own. Put or Drop must follow, as after Take.
+func (s *Pool) Open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
+}
+
+// Drop says that the connection of a request was not opened, or is closed.
+func (s *Pool) Drop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+}
+
+// Put adds a connection whose request has ended. It closes it if none is to be kept; beyond a higher bound Trim decides.
+func (s *Pool) Put(c *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy--; s.bounded && s.most == 0 {
+		c.Cut()
+		return
+	}
+	s.put(&s.kept, c)
+}
+
+// put is Add and Put. The caller holds mu.
+func (s *Pool) put(to *[]*Conn, c *Conn) {
+	if s.closed || !s.Keeps(c) {
 		c.Cut()
 		return
 	}
@@ -70,6 +122,7 @@ func (s *Pool) Take(now time.Time, idle time.Duration, tries int) (c *Conn) {
 			s.kept = slices.Delete(s.kept, n-1, n)
 		}
 		if c.Silent() {
+			s.busy++
 			return c
 		}
 		if ahead {
@@ -80,27 +133,9 @@ func (s *Pool) Take(now time.Time, idle time.Duration, tries int) (c *Conn) {
 	return nil
 }
 
-// Spurned says that a connection could not be opened ahead.
-func (s *Pool) Spurned(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.spurned = now
-}
-
 // spurnedFor is the time without connections ahead after a server has refused one, or has ended one before its first request. A server
 // at its limit does either.
 const spurnedFor = 10 * time.Second
-
-// Missing returns how many connections are to be opened ahead for the pool to have so many.
-func (s *Pool) Missing(want int, now time.Time, idle time.Duration) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sweep(now, idle)
-	if !s.spurned.IsZero() && now.Sub(s.spurned) < spurnedFor {
-		return 0
-	}
-	return max(0, want-s.len())
-}
 
 // Fresh returns the number of connections that Take could return.
 func (s *Pool) Fresh(now time.Time, idle time.Duration) int {
@@ -117,14 +152,14 @@ const (
 	lookEvery = 40 * time.Millisecond
 )
 
-// Trim sets how many connections the pool keeps, and closes those beyond it: the ones that were unused for longest first. It
-// also closes those that were idle for too long and, every 40 ms, those on which bytes or the server's end came.
+// Trim sets how many connections there may be, with those of requests, and closes idle ones beyond it: those that were unused for
+// longest first. It also closes those that were idle for too long and, every 40 ms, those on which bytes or the server's end came.
 func (s *Pool) Trim(most int, now time.Time, idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bounded, s.most = true, most
 	s.sweep(now, idle)
-	s.shed(most)
+	s.shed(max(0, most-s.busy))
 	if now.Before(s.lookAt) {
 		return
 	}

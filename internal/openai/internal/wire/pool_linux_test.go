@@ -22,15 +22,18 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 	}
 	const idle = time.Hour
 	now := time.Now()
-	var refused Pool
-	refused.Spurned(now)
-	if n := refused.Missing(2, now, idle); n != 0 {
-		t.Errorf("a server that refuses connections gets %d ahead", n)
-	}
 	// A look costs system calls: the next one is only made after a while, however many workloads ask.
 	var looked Pool
 	looked.Trim(2, now, idle)
-	looked.Put(closed())
+	put := func(s *Pool, c *Conn) {
+		s.Open()
+		s.Put(c)
+	}
+	add := func(s *Pool, c *Conn) {
+		s.Reserve(1, now, idle)
+		s.Add(c)
+	}
+	put(&looked, closed())
 	for _, c := range []struct {
 		after time.Duration
 		left  int
@@ -44,17 +47,17 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 		notice  func(*Pool)
 		missing int
 	}{
-		"used, looked at":  {(*Pool).Put, func(s *Pool) { s.Trim(2, now, idle) }, 2},
-		"ahead, looked at": {(*Pool).Add, func(s *Pool) { s.Trim(2, now, idle) }, 0},
-		"used, taken":      {(*Pool).Put, func(s *Pool) { s.Take(now, idle, 2) }, 2},
-		"ahead, taken":     {(*Pool).Add, func(s *Pool) { s.Take(now, idle, 2) }, 0},
+		"used, looked at":  {put, func(s *Pool) { s.Trim(2, now, idle) }, 2},
+		"ahead, looked at": {add, func(s *Pool) { s.Trim(2, now, idle) }, 0},
+		"used, taken":      {put, func(s *Pool) { s.Take(now, idle, 2) }, 2},
+		"ahead, taken":     {add, func(s *Pool) { s.Take(now, idle, 2) }, 0},
 	} {
 		var s Pool
 		c.add(&s, closed())
 		c.notice(&s)
-		if s.Fresh(now, idle) != 0 || s.Missing(2, now, idle) != c.missing || s.Missing(2, now.Add(spurnedFor), idle) != 2 {
-			t.Errorf("%s: %d are left, %d are missing, after %v %d; want 0, %d, 2",
-				name, s.Fresh(now, idle), s.Missing(2, now, idle), spurnedFor, s.Missing(2, now.Add(spurnedFor), idle), c.missing)
+		left, soon := s.Fresh(now, idle), s.Reserve(2, now, idle)
+		if later := s.Reserve(2, now.Add(spurnedFor), idle); left != 0 || soon != c.missing || soon+later != 2 {
+			t.Errorf("%s: %d are left, %d are missing, after %v %d; want 0, %d, and 2 in all", name, left, soon, spurnedFor, later, c.missing)
 		}
 	}
 }

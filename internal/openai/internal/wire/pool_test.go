@@ -84,11 +84,18 @@ func TestPoolIsTrimmed(t *testing.T) {
 			return NewConn(near, NewClock())
 		}
 		isOpen := func(c *Conn) bool { return c.NetConn().SetDeadline(time.Time{}) == nil }
-		kept := []*Conn{pipe(), pipe(), pipe()}
-		for _, c := range kept {
+		put := func(c *Conn) {
+			s.Open()
 			s.Put(c)
 		}
+		kept := []*Conn{pipe(), pipe(), pipe()}
+		for _, c := range kept {
+			put(c)
+		}
 		ahead := []*Conn{pipe(), pipe()}
+		if n := s.Reserve(5, time.Now(), idle); n != len(ahead) {
+			t.Errorf("%d are to be opened for 5 with 3 there, want 2", n)
+		}
 		for _, c := range ahead {
 			s.Add(c)
 		}
@@ -97,7 +104,7 @@ func TestPoolIsTrimmed(t *testing.T) {
 			t.Error("want the first of those used closed, and no other")
 		}
 		more := pipe()
-		if s.Put(more); s.Fresh(time.Now(), idle) != 5 {
+		if put(more); s.Fresh(time.Now(), idle) != 5 {
 			t.Error("want one that was used added until the next look")
 		}
 		s.Trim(1, time.Now(), idle)
@@ -110,8 +117,57 @@ func TestPoolIsTrimmed(t *testing.T) {
 		}
 		s.Trim(0, time.Now(), idle)
 		last := pipe()
-		if s.Put(last); isOpen(last) {
+		if put(last); isOpen(last) {
 			t.Error("want none kept where none is needed")
 		}
+	})
+}
+
+// A connection counts wherever it is: with a request, in the pool, or on its way to either. So what a workload needs in all can be
+// applied at any moment: no burst that leaves or ends meanwhile has connections opened twice, or closed and opened again.
+func TestPoolCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const idle, need = 4 * time.Second, 20
+		var s Pool
+		reserve := func(when string, want int) {
+			t.Helper()
+			if n := s.Reserve(need, time.Now(), idle); n != want {
+				t.Errorf("%s: %d are to be opened, want %d", when, n, want)
+			}
+		}
+		reserve("at first", need)
+		reserve("while they are being opened", 0)
+		s.Release(false, time.Now())
+		reserve("one was not", 1)
+		for range need {
+			near, far := net.Pipe()
+			t.Cleanup(func() { _ = near.Close(); _ = far.Close() })
+			s.Add(NewConn(near, NewClock()))
+		}
+		reserve("all are open", 0)
+		var out []*Conn
+		for c := s.Take(time.Now(), idle, 1); c != nil; c = s.Take(time.Now(), idle, 1) {
+			out = append(out, c)
+		}
+		reserve("a burst has left", 0)
+		for range 5 {
+			s.Open()
+		}
+		s.Trim(need, time.Now(), idle)
+		for _, c := range out {
+			s.Put(c)
+		}
+		reserve("it has ended", 0)
+		for range 5 {
+			s.Drop()
+		}
+		if s.Trim(need, time.Now(), idle); s.Fresh(time.Now(), idle) != need {
+			t.Errorf("%d are kept of the burst's, want %d", s.Fresh(time.Now(), idle), need)
+		}
+		if s.Release(true, time.Now()); s.Reserve(need+9, time.Now(), idle) != 0 {
+			t.Error("a server that refuses connections gets more ahead")
+		}
+		<-time.After(spurnedFor)
+		s.Close()
 	})
 }
