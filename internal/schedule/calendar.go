@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,26 +139,86 @@ func latest(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b},
 
 const wantFields = `want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5"`
 
-// cronFields bounds the numbers in them; go-cron takes "61-5" for 1-5.
+// cronFields bounds the numbers in them, and has the names of those that have some, from the least number on.
 var cronFields = [...]struct {
-	name string
-	most int
-}{{"minute", 59}, {"hour", 23}, {"day of month", 31}, {"month", 12}, {"day of week", 7}}
+	name        string
+	least, most int
+	names       string
+}{
+	{"minute", 0, 59, ""},
+	{"hour", 0, 23, ""},
+	{"day of month", 1, 31, ""},
+	{"month", 1, 12, "jan feb mar apr may jun jul aug sep oct nov dec"},
+	{"day of week", 0, 7, "sun mon tue wed thu fri sat"},
+}
+
+// cronItem matches one of the items of a field, and its first and last number or name.
+var cronItem = regexp.MustCompile(`^(?:[*?]|(\w+)(?:-(\w+))?)(?:/[1-9][0-9]*)?$`)
+
+// checkCron refuses what crond, Kubernetes and go-cron do not read alike.
+func checkCron(expression string, fields []string) error {
+	for i, f := range cronFields {
+		place := func(text string) int {
+			n, err := strconv.Atoi(text)
+			if name := slices.Index(strings.Fields(f.names), strings.ToLower(text)); name >= 0 {
+				return name + f.least
+			} else if err != nil && !errors.Is(err, strconv.ErrRange) {
+				return -1
+			}
+			return n
+		}
+		for one := range strings.SplitSeq(fields[i], ",") {
+			m := cronItem.FindStringSubmatch(one)
+			if m == nil {
+				m = []string{"", "?", ""}
+			}
+			switch {
+			case m[1] != "" && place(m[1]) < 0 || m[2] != "" && place(m[2]) < 0:
+				return fmt.Errorf("%s: want numbers, ranges such as 1-5 and steps such as */15, with commas between them, got %q in %q",
+					f.name, fields[i], expression)
+			case max(place(m[1]), place(m[2])) > f.most:
+				return fmt.Errorf("%s: want at most %d, got %q in %q", f.name, f.most, fields[i], expression)
+			case m[2] != "" && place(m[2]) < place(m[1]):
+				return fmt.Errorf("%s: want a range that runs forward, such as %s-%d,%d-%s, got %q in %q", f.name,
+					m[1], f.most, f.least, m[2], one, expression)
+			}
+		}
+	}
+	for _, days := range [][2]int{{2, 4}, {4, 2}} {
+		f, other := cronFields[days[0]], cronFields[days[1]]
+		step, starred := strings.CutPrefix(fields[days[0]], "*/")
+		if starred && step != "1" && !strings.ContainsAny(fields[days[1]][:1], "*?") {
+			return fmt.Errorf("want days that all programs read alike, got %q: crond takes days that fit %s and %s, Kubernetes those that fit "+
+				"either. Write %s/%s for either; both at once cannot be written", expression, f.name, other.name,
+				map[int]string{2: "1-31", 4: "0-6"}[days[0]], step)
+		}
+	}
+	return nil
+}
+
+// cronNames are names for whole expressions, which are refused with what they stand for.
+var cronNames = map[string]string{
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
+	"@hourly": "0 * * * *",
+}
 
 // parseCron reads an expression as crontab(5) has it: five fields, of which the two for days mean either when both are
 // restricted. A name such as @daily, a time zone in front and go-cron's extensions are refused. The result is to be
 // asked in UTC.
 func parseCron(expression string) (*cron.SpecSchedule, error) {
 	fields := strings.Fields(expression)
-	if len(fields) != len(cronFields) {
-		return nil, fmt.Errorf("%s, got %q", wantFields, expression)
+	switch said := fmt.Sprintf("%s, got %q", wantFields, expression); {
+	case cronNames[strings.ToLower(expression)] != "":
+		return nil, fmt.Errorf("%s: write %q", said, cronNames[strings.ToLower(expression)])
+	case strings.HasPrefix(expression, "@every"):
+		return nil, fmt.Errorf("%s: for an interval take mode loop with every", said)
+	case len(fields) == len(cronFields)+1:
+		return nil, fmt.Errorf("%s: there are no seconds, so leave one out", said)
+	case len(fields) != len(cronFields):
+		return nil, errors.New(said)
 	}
-	for i, f := range cronFields {
-		for _, digits := range strings.FieldsFunc(fields[i], func(r rune) bool { return r < '0' || r > '9' }) {
-			if n, err := strconv.Atoi(digits); err != nil || n > f.most {
-				return nil, fmt.Errorf("%s: want at most %d, got %q in %q", f.name, f.most, fields[i], expression)
-			}
-		}
+	if err := checkCron(expression, fields); err != nil {
+		return nil, err
 	}
 	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.DowOrDom)
 	if err != nil {
@@ -171,9 +232,6 @@ func parseCron(expression string) (*cron.SpecSchedule, error) {
 	spec, ok := schedule.(*cron.SpecSchedule)
 	if !ok { // nothing but a name such as @every makes another
 		return nil, errors.New(wantFields)
-	}
-	if slices.Contains([]uint64{spec.Minute, spec.Hour, spec.Dom, spec.Month, spec.Dow}, 0) {
-		return nil, fmt.Errorf("%s, got %q with a field that holds nothing", wantFields, expression)
 	}
 	spec.Location = time.UTC
 	if spec.Next(time.Unix(0, 0)).IsZero() {

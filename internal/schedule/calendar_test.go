@@ -245,20 +245,44 @@ func TestExpressions(t *testing.T) {
 	const five = `repeat.cron: want five fields, minute, hour, day of month, month and day of week, such as "0 3 * * 1-5"`
 	f("", five+`, got ""`)
 	f("0 3 * *", five+`, got "0 3 * *"`)
-	f("0 0 3 * * *", five+`, got "0 0 3 * * *"`)
-	f("@daily", five+`, got "@daily"`)
-	f("@every 1h", five+`, got "@every 1h"`)
-	f("@a b c d e", five+`, got "@a b c d e": parser does not accept descriptors: "@a b c d e"`)
-	f("CRON_TZ=UTC 0 3 * *", five+`, got "CRON_TZ=UTC 0 3 * *": expected exactly 5 fields, found 4: [0 3 * *]`)
-	f("0 x * * *", five+`, got "0 x * * *": failed to parse int from "x": strconv.Atoi: parsing "x": invalid syntax`)
-	f("0 H * * *", five+`, got "0 H * * *": h expressions require hash option to be enabled`)
-	f(", 3 * * *", five+`, got ", 3 * * *" with a field that holds nothing`)
+	f("0 0 3 * * *", five+`, got "0 0 3 * * *": there are no seconds, so leave one out`)
+	f("@daily", five+`, got "@daily": write "0 0 * * *"`)
+	f("@Hourly", five+`, got "@Hourly": write "0 * * * *"`)
+	f("@every 1h", five+`, got "@every 1h": for an interval take mode loop with every`)
+	f("@reboot", five+`, got "@reboot"`)
+	items := func(field, got, in string) {
+		t.Helper()
+		f(in, fmt.Sprintf(`repeat.cron: %s: want numbers, ranges such as 1-5 and steps such as */15, with commas between them, got %q in %q`, field, got, in))
+	}
+	items("minute", "@a", "@a b c d e")
+	items("hour", "x", "0 x * * *")
+	items("hour", "H", "0 H * * *")
+	items("minute", ",", ", 3 * * *")
+	items("minute", "1,,2", "1,,2 * * * *")
+	items("minute", "+5", "+5 * * * *")
+	items("minute", "*/0", "*/0 * * * *")
+	items("minute", "5-", "5- * * * *")
+	items("day of month", "L", "0 0 L * *")
+	items("day of month", "15W", "0 0 15W * *")
+	items("day of week", "5#2", "0 0 * * 5#2")
+	items("day of week", "jan", "0 0 * * jan")
+	f("CRON_TZ=UTC 0 3 * *", `repeat.cron: minute: want numbers, ranges such as 1-5 and steps such as */15, with commas between them, got "CRON_TZ=UTC" in "CRON_TZ=UTC 0 3 * *"`)
 	f("60 3 * * *", `repeat.cron: minute: want at most 59, got "60" in "60 3 * * *"`)
 	f("61-5 3 * * *", `repeat.cron: minute: want at most 59, got "61-5" in "61-5 3 * * *"`)
 	f("0 24 * * *", `repeat.cron: hour: want at most 23, got "24" in "0 24 * * *"`)
 	f("0 3 99999999999999999999 * *", `repeat.cron: day of month: want at most 31, got "99999999999999999999" in "0 3 99999999999999999999 * *"`)
 	f("0 3 * 13 *", `repeat.cron: month: want at most 12, got "13" in "0 3 * 13 *"`)
 	f("0 3 * * 8", `repeat.cron: day of week: want at most 7, got "8" in "0 3 * * 8"`)
+	f("5-1 * * * *", `repeat.cron: minute: want a range that runs forward, such as 5-59,0-1, got "5-1" in "5-1 * * * *"`)
+	f("0 22-2 * * *", `repeat.cron: hour: want a range that runs forward, such as 22-23,0-2, got "22-2" in "0 22-2 * * *"`)
+	f("0 0 * * SAT-SUN", `repeat.cron: day of week: want a range that runs forward, such as SAT-7,0-SUN, got "SAT-SUN" in "0 0 * * SAT-SUN"`)
+	either := func(in, fit, write string) {
+		t.Helper()
+		f(in, fmt.Sprintf("repeat.cron: want days that all programs read alike, got %q: crond takes days that fit %s, Kubernetes those that fit either. "+
+			"Write %s for either; both at once cannot be written", in, fit, write))
+	}
+	either("0 0 */2 * 1", "day of month and day of week", "1-31/2")
+	either("0 0 1,15 * */2", "day of week and day of month", "0-6/2")
 	f("0 3 30 2 *", `repeat.cron: want a day that there is, got "0 3 30 2 *", which never comes`)
 	f("0 3 31 4,6,9,11 *", `repeat.cron: want a day that there is, got "0 3 31 4,6,9,11 *", which never comes`)
 
@@ -280,7 +304,8 @@ func TestExpressions(t *testing.T) {
 		}
 	}
 	for a, b := range map[string]string{
-		"0 0 * * 7": "0 0 * * 0", "*/15 * * * *": "0,15,30,45 * * * *", "0 22-2 * jan-mar mon-fri": "0 22,23,0,1,2 * 1,2,3 1,2,3,4,5",
+		"0 0 * * 7": "0 0 * * 0", "*/15 * * * *": "0,15,30,45 * * * *", "0 22-23,0-2 * jan-mar mon-fri": "0 22,23,0,1,2 * 1,2,3 1,2,3,4,5",
+		"0 0 1-31/2 * 1": "0 0 1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31 * 1", "0 0 */2 * *": "0 0 1-31/2 * *", "0 0 */1 * 1": "0 0 * * 1",
 		"5/20 * ? * *": "5,25,45 * * * *", "0 0 1 */6 *": "0 0 1 1,7 *",
 	} {
 		x, y, at := newTestCalendar(t, a, ""), newTestCalendar(t, b, ""), epoch
