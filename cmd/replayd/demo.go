@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/daemon"
 	"replayd/internal/measure"
@@ -53,7 +54,7 @@ func newDemo(w *world) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&listen, "web.listen-address", listen, "address of /metrics; if the default is taken, a free port")
-	c.Flags().DurationVar(&duration, "duration", 0, "stop after this time, such as 30s; 0: on Ctrl-C")
+	c.Flags().Var(cli.Duration(&duration), "duration", "stop after this time, such as 30s; 0: on Ctrl-C")
 	return c
 }
 

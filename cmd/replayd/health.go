@@ -43,7 +43,7 @@ const (
 )
 
 func (d *daemonCall) flags(c *cobra.Command) {
-	c.Flags().DurationVar(&d.timeout, "timeout", d.timeout, "longest wait for the answer, such as 5s")
+	c.Flags().Var(cli.Duration(&d.timeout), "timeout", "longest wait for the answer, such as 5s")
 	c.Flags().StringVar(&d.clientFile, "http.config.file", "",
 		"Prometheus' HTTP client configuration: keys, passwords, TLS")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/trace"
 )
 
@@ -36,8 +37,8 @@ func newTraceSlice(w *world) *cobra.Command {
 		return out.write(ctx, w, f, next)
 	})
 	out.add(c, "output-format")
-	c.Flags().DurationVar(&part.From, "from", 0, "drop rows that are due before this time of the trace, such as 10m")
-	c.Flags().DurationVar(&part.To, "to", 0, "drop rows that are due at this time or later; 0: none")
+	c.Flags().Var(cli.Duration(&part.From), "from", "drop rows that are due before this time of the trace, such as 10m")
+	c.Flags().Var(cli.Duration(&part.To), "to", "drop rows that are due at this time or later; 0: none")
 	c.Flags().StringVar(&rows, "rows", "", "rows to keep, FIRST:END, from 0, such as 100:200 or :50")
 	c.Flags().Float64Var(&part.Sample, "sample", 1, "share of conversations to keep, such as 0.1; none is split")
 	c.Flags().Uint64Var(&part.Seed, "seed", 42, "seed of the sample")

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"replayd/internal/config"
+	"replayd/internal/scalar"
 )
 
 // A Spelling is the program whose flags a command line uses. It decides the defaults.
@@ -230,7 +231,7 @@ func (s *secondsValue) Set(text string) error {
 		*s = secondsValue(n * float64(time.Second))
 		return nil
 	}
-	d, err := time.ParseDuration(text)
+	d, err := scalar.ParseDuration(text)
 	if err != nil || d < 0 {
 		return fmt.Errorf("want seconds such as 10 or 0.5, or a duration such as 10s, got %q", text)
 	}

@@ -67,9 +67,9 @@ func (o *Compare) Table() Table {
 			{"tolerance", "tolerance", Share(&o.Tolerance), "how much longer a latency may be, such as 0.05 or 5%"},
 			{"alpha", "alpha", Share(&o.Alpha), "greatest chance that a fail is wrong, and that a pass is"},
 			{"min-pairs", "min_pairs", &o.MinPairs, "least pairs of a block that met no queue"},
-			{"min-time", "min_time", goDuration(&o.MinTime), "least length of a block"},
+			{"min-time", "min_time", &o.MinTime, "least length of a block"},
 			{"wander", "wander", Share(&o.Wander), "how far the ratio of two equal servers wanders, such as 0.03 or 3%: see --aa"},
-			{"warm-up", "warm_up", goDuration(&o.WarmUp), "pairs do not count for so long, at first and after a restart"},
+			{"warm-up", "warm_up", &o.WarmUp, "pairs do not count for so long, at first and after a restart"},
 			{"require", "require", (*string)(&o.Require), "what a verdict must be about: pair (these servers) or pods (the version; it " +
 				"takes 3 pods or more on each side)"},
 			{"aa", "", &o.AA, "measure for --for how far two equal servers wander; no verdict"},

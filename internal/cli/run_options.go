@@ -15,6 +15,7 @@ import (
 	"replayd/internal/export"
 	"replayd/internal/measure"
 	"replayd/internal/openai"
+	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 )
 
@@ -283,7 +284,7 @@ func StartInstant(s string, now time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if every, ok := strings.CutPrefix(s, "next:"); ok {
-		d, err := time.ParseDuration(every)
+		d, err := scalar.ParseDuration(every)
 		if err != nil || d <= 0 {
 			return time.Time{}, fmt.Errorf("want next: and a duration > 0, such as next:1m, got %q", s)
 		}

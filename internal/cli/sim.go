@@ -25,8 +25,8 @@ func Sim(o *sim.Options, listen, log *string) Table {
 			{"decode-rate", "DecodeRate", &o.DecodeRate, "output tokens per second of a single stream"},
 			{"batch-cost", "BatchCost", &o.BatchCost, "relative time that each further stream adds to a token"},
 			{"preempt-cost", "PreemptCost", &o.PreemptCost, "relative time added to a token at twice --cache-tokens in use"},
-			{"ttft", "TTFT", goDuration(&o.TTFT), "fixed prefill time, such as 200ms; 0: by --prefill-rate"},
-			{"itl", "ITL", goDuration(&o.ITL), "fixed time of a further token, such as 20ms; 0: by --decode-rate"},
+			{"ttft", "TTFT", &o.TTFT, "fixed prefill time, such as 200ms; 0: by --prefill-rate"},
+			{"itl", "ITL", &o.ITL, "fixed time of a further token, such as 20ms; 0: by --decode-rate"},
 			{"step-tokens", "StepTokens", &o.StepTokens, "shared steps of at most so many tokens; 0: prompts one at a time"},
 			{"reasoning-tokens", "ReasoningTokens", &o.ReasoningTokens, "tokens of reasoning before the text of each chat " +
 				"answer"},

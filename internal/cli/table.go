@@ -66,7 +66,7 @@ func (r Row) add(f *pflag.FlagSet) {
 	case *float64:
 		f.Float64VarP(v, name, short, *v, r.Usage)
 	case *time.Duration:
-		f.VarP(scalarFlag{(*scalar.Duration)(v), "duration"}, name, short, r.Usage)
+		f.VarP(Duration(v), name, short, r.Usage)
 	case *[]string:
 		f.StringSliceVarP(v, name, short, *v, r.Usage)
 	case *[]float64:
@@ -84,12 +84,8 @@ func (r Row) add(f *pflag.FlagSet) {
 	}
 }
 
-// goDuration returns a flag of a duration in Go's own format, with Go's errors.
-func goDuration(d *time.Duration) pflag.Value {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.DurationVar(d, "d", *d, "")
-	return f.Lookup("d").Value
-}
+// Duration returns a flag of a duration, in the format of configuration files.
+func Duration(d *time.Duration) pflag.Value { return scalarFlag{(*scalar.Duration)(d), "duration"} }
 
 // keys returns the whole keys of a row.
 func (g Group) keys(r Row) []string {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"replayd/internal/scalar"
 )
 
 // ParseSLO parses bounds by either name of a quantity: "ttft:500ms,tpot:50ms", or AIPerf's --goodput syntax
@@ -62,7 +64,7 @@ func ParseBound(name, value string) (Bound, error) {
 	case unit == Milliseconds && err == nil && (name == q.Tag() || number == 0):
 		number = float64(FromMilliseconds(min(number, 1e12))) / 1e6
 	case unit == Milliseconds:
-		d, err := time.ParseDuration(value)
+		d, err := scalar.ParseDuration(value)
 		if err != nil {
 			return Bound{}, fmt.Errorf("want a duration with its unit such as 500ms, got %q", value)
 		}

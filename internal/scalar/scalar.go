@@ -32,32 +32,40 @@ type Auto int
 // AutoValue is the value of "auto".
 const AutoValue Auto = -1
 
-// UnmarshalText parses Go's format ("1.5s") or Prometheus' ("1d"). "" and "0" are 0; any other number requires a unit.
-func (d *Duration) UnmarshalText(text []byte) error {
-	s := string(text)
-	if s == "" {
-		*d = 0
-		return nil
+// ParseDuration parses Go's format ("1.5s") or Prometheus' ("1d"). "0" is 0; any other number requires a unit.
+func ParseDuration(text string) (time.Duration, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d, nil
 	}
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		p, perr := model.ParseDuration(s)
-		if perr != nil {
-			return fmt.Errorf("want a duration with a unit, such as 30s or 5m, got %q", s)
-		}
-		v = time.Duration(p)
+	d, err := model.ParseDuration(text)
+	if err != nil || text == "" {
+		return 0, fmt.Errorf("want a duration with a unit, such as 30s or 5m, got %q", text)
 	}
-	*d = Duration(v)
-	return nil
+	return time.Duration(d), nil
 }
 
-// UnmarshalText parses a number of bytes, optionally with a unit of 1024 (KiB, MiB, GiB) or 1000 (KB, MB, GB).
+// UnmarshalText parses a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// UnmarshalText parses a number of bytes, optionally with a unit of 1024 (Ki, Mi, Gi) or 1000 (k, M, G), with a B behind it or not.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		*b = Bytes(n)
 		return nil
 	}
-	n, err := units.ParseStrictBytes(string(text))
+	unit := strings.TrimLeft(string(text), "-+.0123456789")
+	number := strings.TrimSuffix(string(text), unit)
+	if unit == "k" {
+		unit = "K"
+	}
+	if unit != "" && !strings.HasSuffix(unit, "B") {
+		unit += "B"
+	}
+	n, err := units.ParseStrictBytes(number + unit)
 	if err != nil {
 		return fmt.Errorf("want a size, such as 8MiB, got %q", text)
 	}
