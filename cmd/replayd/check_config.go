@@ -99,7 +99,7 @@ func probed(flags []string, c config.Config) (map[string]string, error) {
 
 // loadConfig reads a configuration. flags, if there are any, override its keys.
 func loadConfig(w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
-	return config.Load(path, w.env, flags, func(name string) {
-		w.log.Debug("environment variable ignored: it is no key of the configuration", "variable", name)
+	return config.Load(path, w.env, flags, func(said string) {
+		w.log.Warn("environment variable ignored: it is no key of the configuration", "variable", said)
 	})
 }

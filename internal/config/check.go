@@ -3,8 +3,11 @@ package config
 import (
 	"fmt"
 	"net"
+	"reflect"
 	"regexp"
 	"strings"
+
+	commoncfg "github.com/prometheus/common/config"
 
 	"replayd/internal/fault"
 	"replayd/internal/openai"
@@ -18,10 +21,28 @@ var names = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,63}$`)
 // IsName reports whether s is a valid name of a workload or a target.
 func IsName(s string) bool { return names.MatchString(s) }
 
+// variable matches what other programs replace by a variable of the environment.
+var variable = regexp.MustCompile(`\$\{\w+\}|\$\(\w+\)|^\$[A-Z_][A-Z0-9_]+$`)
+
+// checkVariables refuses secrets and paths that name a variable: they would be used as they stand.
+func (c *Config) checkVariables(f *fault.List) {
+	eachText(reflect.ValueOf(*c), "", func(key string, v reflect.Value) {
+		switch found := variable.FindString(v.String()); {
+		case found == "":
+		case v.Type() == reflect.TypeFor[commoncfg.Secret]():
+			f.Add(key, "want the secret itself, got a text with a variable, which is not replaced: "+
+				"put the secret into a file, and its path into the key that ends in _file")
+		case namesFile(key):
+			f.Add(key, "want a path, got one with %s, which is not replaced: write the path itself", found)
+		}
+	})
+}
+
 // Check returns every fault of a resolved configuration, each with its key, so that an operator can fix all at once. It
 // opens no files and does not change the configuration.
 func (c *Config) Check() fault.List {
 	f := &fault.List{}
+	c.checkVariables(f)
 	_, port, err := net.SplitHostPort(c.Web.Listen)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port) // a number or the name of a service; it asks no server

@@ -44,6 +44,8 @@ func (w *Workload) checkRows(at string, f *fault.List) {
 	case made && (w.Trace.Path != "" || texts):
 		f.Add(at+".synthetic", "want only one of a trace, synthetic rows and a dataset")
 	}
+	f.If(w.Warmup.Requests > 0 && w.Repeat.Mode == schedule.Cron, at+".warmup.requests",
+		"want none for mode cron: they would be sent when the process starts, and a pass would begin hours later")
 	w.Trace.check(at+".trace", f)
 	w.Synthetic.check(at+".synthetic", w, f)
 	if d := w.Dataset; d.Given() {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -173,8 +174,25 @@ func TestPrecedence(t *testing.T) {
 	if c.Web.Listen != ":1" || c.Drain != time.Second || c.Records.Path != "records.jsonl" {
 		t.Errorf("want the environment over the file, got %+v, %v, %+v", c.Web, c.Drain, c.Records)
 	}
-	if want := []string{"REPLAYD_TRACES", "REPLAYD_PORT"}; !cmp.Equal(ignored, want) {
+	if want := []string{"REPLAYD_TRACES"}; !cmp.Equal(ignored, want) {
 		t.Errorf("ignored: want %v, got %v", want, ignored)
+	}
+	ignored = nil
+	if _, err := Load("testdata/good.yaml", []string{"REPLAYD_RECORD_PATHS_OF=x"}, flags(), note); err != nil ||
+		!cmp.Equal(ignored, []string{"REPLAYD_RECORD_PATHS_OF (did you mean REPLAYD_RECORDS__PATH?)"}) {
+		t.Errorf("one that is near: %v, %v", ignored, err)
+	}
+	for name, want := range map[string]string{ // one that differs a little is meant as a key, and those of a Service are nobody's
+		"REPLAYD_WEB_LISTEN":  "REPLAYD_WEB_LISTEN: unknown variable (did you mean REPLAYD_WEB__LISTEN?)",
+		"REPLAYD_DRIAN":       "REPLAYD_DRIAN: unknown variable (did you mean REPLAYD_DRAIN?)",
+		"REPLAYD_RECORD_PATH": "REPLAYD_RECORD_PATH: unknown variable (did you mean REPLAYD_RECORDS__PATH?)",
+		"REPLAYD_DRAIN":       `REPLAYD_DRAIN: want a duration with a unit, such as 30s or 5m, got ""`,
+		"REPLAYD_LOG__LEVEL":  "", "REPLAYD_PORT": "", "REPLAYD_SERVICE_HOST": "", "REPLAYD_SERVICE_PORT_HTTP": "", "REPLAYD_PORT_9464_TCP_ADDR": "",
+	} {
+		_, err := Load("testdata/good.yaml", []string{name + "="}, flags(), func(string) {})
+		if got := fmt.Sprint(err); want == "" && err != nil || want != "" && got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
 	}
 	c, err = Load("testdata/good.yaml", env, flags("--web.listen-address=:2"), note)
 	if err != nil || c.Web.Listen != ":2" {

@@ -1,12 +1,9 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"replayd/internal/fault"
 	"replayd/internal/secret"
@@ -119,34 +116,6 @@ func Faulty(f fault.List) map[string]bool {
 
 // parent returns the key that contains path, "" at the top level.
 func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
-
-// lineTable maps the path of each key in a YAML document to its line.
-func lineTable(doc *yaml.Node) map[string]int {
-	lines := map[string]int{}
-	var walk func(n *yaml.Node, at string)
-	walk = func(n *yaml.Node, at string) {
-		switch n.Kind {
-		case yaml.DocumentNode:
-			for _, c := range n.Content {
-				walk(c, at)
-			}
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				key := fault.Join(at, n.Content[i].Value)
-				lines[key] = n.Content[i].Line
-				walk(n.Content[i+1], key)
-			}
-		case yaml.SequenceNode:
-			for i, c := range n.Content {
-				key := fmt.Sprintf("%s[%d]", at, i)
-				lines[key] = c.Line
-				walk(c, key)
-			}
-		}
-	}
-	walk(doc, "")
-	return lines
-}
 
 // lineOf returns the line of a key, or of its nearest parent in the file, or 0.
 func lineOf(lines map[string]int, path string) int {

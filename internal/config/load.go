@@ -43,47 +43,33 @@ var flagKeys = map[string]string{
 	"web.allowed-hosts":    "web.allowed_hosts",
 }
 
-// envKeys lists the keys that environment variables can set: all keys outside lists.
-var envKeys = []string{
-	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "web.max_connections",
-	"web.allowed_hosts", "drain", "records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path",
-}
-
 // Load reads the file at path, the environment (REPLAYD_WEB__LISTEN) and the given flags, in rising precedence, and
 // checks the result. If there are faults, Load returns an *Invalid error with all of them, each with file, line, key
 // and expected value; the keys of the returned configuration without a fault are valid. Load calls ignored for each
-// variable with the prefix REPLAYD_ that is not a key.
-func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name string)) (Config, error) {
+// variable with the prefix REPLAYD_ that is not a key, with one that is near. One that differs by two letters at most is a fault.
+func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(said string)) (Config, error) {
 	text, err := readFile(path)
 	if err != nil {
 		return Config{}, err
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
+	doc, err := readDocument(text)
+	if err != nil {
+		said := secret.InYAML(err.Error())
+		if strings.Contains(said, "did not find expected alphabetic or numeric character") {
+			said += `: a text that begins with * or & needs quotes, such as "*/5 * * * *"`
+		}
+		return Config{}, fmt.Errorf("%s: %s", path, said)
 	}
-	places := &Places{path, lineTable(&doc), map[string]string{}}
+	places := &Places{path, doc.lines, map[string]string{}}
 	k := koanf.New(".")
-	if err := k.Load(document(text), nil); err != nil {
-		return Config{}, fmt.Errorf("%s: %s", path, secret.InYAML(err.Error()))
+	if err := k.Load(doc, nil); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	set := func(key, value, by string) {
 		places.named[key] = by
 		_ = k.Set(key, value) // only a strict merge fails
 	}
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		of, ours := strings.CutPrefix(name, "REPLAYD_")
-		if !ours {
-			continue
-		}
-		key := strings.ToLower(strings.ReplaceAll(of, "__", "."))
-		if !slices.Contains(envKeys, key) {
-			ignored(name)
-		} else {
-			set(key, value, name)
-		}
-	}
+	misspelled := places.environment(environ, set, ignored)
 	if flags != nil {
 		for name, key := range flagKeys {
 			if f := flags.Lookup(name); f != nil && f.Changed {
@@ -92,23 +78,17 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(name
 		}
 	}
 	c, faults := decode(k.Raw())
-	c.Places = places
+	c.Places, faults = places, append(misspelled, faults...)
 	faults = append(faults, Without(c.Resolve(), faults)...)
 	// An unreadable value keeps its default, so Check may report a second fault for the same key.
 	return c, c.Refuse(append(faults, Without(c.Check(), faults)...))
 }
 
-// A document is YAML that koanf reads.
-type document []byte
-
 // Read implements koanf.Provider.
-func (d document) Read() (keys map[string]any, err error) {
-	err = yaml.Unmarshal(d, &keys)
-	return keys, err
-}
+func (d document) Read() (keys map[string]any, err error) { return d.keys, nil }
 
 // ReadBytes is for a provider that leaves the parsing to koanf.
-func (d document) ReadBytes() ([]byte, error) { return d, nil }
+func (d document) ReadBytes() ([]byte, error) { return nil, errors.ErrUnsupported }
 
 // readFile returns the content of a file.
 func readFile(path string) ([]byte, error) {
@@ -292,11 +272,21 @@ const maxExact = 1 << 53
 // durationType is the type of durations. Their text in the file is that of scalar.Duration.
 var durationType = reflect.TypeFor[time.Duration]()
 
-// scalars is a decode hook that calls UnmarshalText for text and for numbers. prometheus/common decodes the http
-// section.
+// scalars is a decode hook that gives keys for texts the text as it is written, and calls UnmarshalText. prometheus/common decodes the
+// http section.
 func scalars(_, to reflect.Type, data any) (any, error) {
+	if to == reflect.TypeFor[map[string]any]() {
+		return inJSON(data)
+	}
+	if w, ok := data.(written); ok && to != reflect.TypeFor[HTTP]() {
+		if data = w.Value; isText(to, data) {
+			data = w.Text
+		} else if _, text := data.(string); !text && octal.MatchString(w.Text) { // 8 or 10, by the version of YAML
+			return nil, fmt.Errorf("want %s without a zero in front, got %s", kindName(to), w.Text)
+		}
+	}
 	if to == reflect.TypeFor[HTTP]() {
-		text, err := yaml.Marshal(data)
+		text, err := yaml.Marshal(inYAML(data))
 		if err != nil {
 			return nil, err
 		}
@@ -342,7 +332,8 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 	if several, ok := data.([]any); ok && to == reflect.TypeFor[scalar.Words]() {
 		words := make(scalar.Words, len(several))
 		for i, one := range several {
-			words[i] = fmt.Sprint(one)
+			w, _ := one.(written)
+			words[i] = w.Text
 		}
 		return words, nil
 	}
@@ -357,6 +348,17 @@ func scalars(_, to reflect.Type, data any) (any, error) {
 		return p.Elem().Interface(), nil
 	}
 	return data, nil
+}
+
+// octal matches integers that YAML 1.1 takes for octal ones, and YAML 1.2 does not.
+var octal = regexp.MustCompile(`^[-+]?0[0-9_]+$`)
+
+// isText reports whether a key takes the text of a scalar, and not what YAML takes it for. A date is only a text.
+func isText(to reflect.Type, value any) bool {
+	_, date := value.(time.Time)
+	number := to.Kind() == reflect.Int || to.Kind() == reflect.Int64 // or auto, or a size
+	return date || to.Kind() == reflect.String || to == durationType ||
+		!number && reflect.PointerTo(to).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
 // flatten returns the errors joined in err.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func isCount(name string, value any) bool {
 	switch v := value.(type) {
 	case []any:
 		return !slices.ContainsFunc(v, func(one any) bool { return !isCount(name, one) })
-	case nil, bool, int, int64, uint64, float64:
+	case nil, bool, int, int64, uint64, float64, json.Number:
 		return true
 	}
 	return false

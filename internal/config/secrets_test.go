@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"net/url"
 	"reflect"
 	"strings"
@@ -125,7 +126,8 @@ func TestShowMasksByName(t *testing.T) {
 	}
 	// Common vLLM request fields are not masked.
 	open := map[string]any{
-		"max_tokens": 16, "min_tokens": 0, "stop_token_ids": []any{1, 2}, "skip_special_tokens": true, "tokens": nil, "temperature": 0.5,
+		"max_tokens": json.Number("16"), "min_tokens": json.Number("0"), "stop_token_ids": []any{json.Number("1"), json.Number("2e3")},
+		"skip_special_tokens": true, "tokens": nil, "temperature": json.Number("0.50"),
 		"chat_template_kwargs": map[string]any{"enable_thinking": false}, "stop": []any{"a", "b"},
 	}
 	if d := cmp.Diff(open, show(open, nil, "http://h").ExtraBody); d != "" {
@@ -144,7 +146,7 @@ func TestShowMasksByName(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"password", "pin_token", "key", "max_token"} { // digits can be a secret
-		if got := show(map[string]any{key: 123456}, nil, "http://h").ExtraBody[key]; got != secret.Mask {
+		if got := show(map[string]any{key: json.Number("123456")}, nil, "http://h").ExtraBody[key]; got != secret.Mask {
 			t.Errorf("%s: want it masked, got %v", key, got)
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -108,6 +109,8 @@ func valueNode(v reflect.Value) (*yaml.Node, error) {
 			return textNode(""), err
 		}
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(t)}, err
+	case json.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(value)}, nil
 	case map[string]any:
 		return mapNode(value)
 	case map[string]string:

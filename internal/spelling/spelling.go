@@ -11,7 +11,7 @@ import (
 func Nearest(word string, names []string) string {
 	best, least := "", len(word)/3
 	for _, name := range names {
-		if d := distance(word, name); d <= least && name != word && (best == "" || d < least) {
+		if d := Distance(word, name); d <= least && name != word && (best == "" || d < least) {
 			best, least = name, d
 		}
 	}
@@ -39,8 +39,8 @@ func Or(names []string) string {
 	return names[0]
 }
 
-// distance is the optimal string alignment distance between two words, in bytes.
-func distance(a, b string) int {
+// Distance is the optimal string alignment distance between two words, in bytes.
+func Distance(a, b string) int {
 	// Three rows of the table: rows[2] belongs to the current character of a, the others to the two before it.
 	var rows [3][]int
 	for i := range rows {

@@ -35,8 +35,8 @@ func FuzzDistance(f *testing.F) {
 		if len(a) > 100 || len(b) > 100 {
 			return
 		}
-		d := distance(a, b)
-		if d != distance(b, a) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) || (d == 0) != (a == b) {
+		d := Distance(a, b)
+		if d != Distance(b, a) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) || (d == 0) != (a == b) {
 			t.Errorf("%q, %q: %d", a, b, d)
 		}
 	})
