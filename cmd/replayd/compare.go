@@ -41,7 +41,7 @@ Exit codes:
   2  wrong usage or input file
   3  fail: the candidate is worse
   4  undecided: there was no verdict in time
-  130  cut short by SIGINT; 143 by SIGTERM`,
+  130  cut short by SIGINT; 143 by SIGTERM, 129 by SIGHUP`,
 		Example: `  replayd compare trace.jsonl --baseline a:80 --candidate b:80 --tolerance 10%
   replayd compare trace.jsonl --baseline a:80 --candidate b:80 --html page.html`,
 		Args: usage(cobra.ExactArgs(1)),

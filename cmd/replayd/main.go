@@ -45,10 +45,12 @@ type world struct {
 	columns  int       // width of the terminal that out is; 0: out is none
 	args     []string  // as they were typed
 	env      []string
-	format   logFormat     // --log.format
-	log      *slog.Logger  // set before a command runs, from --log.level and --log.format
-	dropped  func() uint64 // lines of err that were not written; nil: none are
-	drain    atomic.Int64  // how long requests in flight may go on after the first signal, in ns
+	format   logFormat      // --log.format
+	log      *slog.Logger   // set before a command runs, from --log.level and --log.format
+	dropped  func() uint64  // lines of err that were not written; nil: none are
+	drain    atomic.Int64   // how long requests in flight may go on after the first signal, in ns
+	hangups  chan os.Signal // SIGHUP for serve, from the start of the process on
+	nohup    bool           // SIGHUP was ignored when the process began
 }
 
 // drains tells how long requests in flight may go on after the first signal.
@@ -77,8 +79,9 @@ func main() {
 	if version.Version == "" { // the Makefile sets it with the linker
 		version.Version = "dev"
 	}
-	signals := make(chan os.Signal, 2) // room for the second, which turns the drain into a hard stop
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	nohup := signal.Ignored(syscall.SIGHUP)
+	signals := make(chan os.Signal, 3) // room for the second, which turns the drain into a hard stop
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// Without this, a write to a closed pipe would end the process. With it, the write fails and its writer handles the
 	// error.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -86,28 +89,43 @@ func main() {
 	go lines.Run() // until the process ends
 	code := run(os.Args[1:], signals, &world{
 		in: os.Stdin, out: stdout{lines}, columns: terminal.Columns(os.Stdout), err: terminal.NewScreen(os.Stderr, lines, os.Getenv("TERM")), env: os.Environ(), dropped: lines.Dropped,
+		nohup: nohup,
 	})
 	lines.Flush(time.Second)
 	os.Exit(code)
 }
 
 // run executes one command line. The first signal cancels the command's context, the second cancels the context of
-// hardStop. A command that has not ended in time after that is left behind.
+// hardStop. SIGHUP is a signal like the others, as when the terminal is closed, unless it was ignored; for serve it is a reload. A command that has not ended in time after that is left behind.
 func run(args []string, signals <-chan os.Signal, w *world) int {
 	hard, abort := context.WithCancel(context.Background())
 	defer abort()
 	ctx, stop := context.WithCancelCause(context.WithValue(hard, hardKey{}, hard))
 	defer stop(nil)
-	go func() { // ends with the process: it only turns signals into cancellations
-		first, _ := (<-signals).(syscall.Signal)
-		stop(&signaled{first})
-		<-signals
-		abort()
-	}()
-	w.args = args
+	w.args, w.hangups = args, make(chan os.Signal, 1)
 	w.data = &output{file: w.out, closed: func() { stop(&signaled{syscall.SIGPIPE}) }}
 	w.out = terminal.Visible(w.data)
 	root := newRoot(w)
+	command, _, _ := root.Find(cli.InWords(args)) // what cannot be found is refused below
+	go func() {                                   // ends with the process: it only turns signals into cancellations
+		stops := 0
+		for s := range signals {
+			switch {
+			case s == syscall.SIGHUP && command.Name() == "serve":
+				select {
+				case w.hangups <- s:
+				default: // one is to come already
+				}
+			case s == syscall.SIGHUP && w.nohup:
+			case stops == 0:
+				first, _ := s.(syscall.Signal)
+				stop(&signaled{first})
+				stops++
+			default:
+				abort()
+			}
+		}
+	}()
 	root.SetArgs(cli.InWords(args))
 	root.SetIn(w.in)
 	root.SetOut(w.out)

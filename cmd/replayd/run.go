@@ -41,7 +41,7 @@ Exit codes:
   3    --slo or --min-goodput was missed; the last line says by how much, or
        "not measured": something between buffers the answers, so that a bound
        on TPOT cannot be judged for over 5 % of the ok requests
-  130  cut short by SIGINT; 143 by SIGTERM`,
+  130  cut short by SIGINT; 143 by SIGTERM, 129 by SIGHUP`,
 		Example: `  replayd run conversation_trace.jsonl --url http://127.0.0.1:8000
   replayd run trace.jsonl --url http://vllm:8000 --to 10m --slo ttft:2s`,
 		Args: usage(cobra.MaximumNArgs(1)),

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/prometheus/common/version"
 	"github.com/spf13/cobra"
@@ -37,10 +34,7 @@ func newServe(w *world) *cobra.Command {
 			if err != nil {
 				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // adds the faults of the files
 			}
-			hangup := make(chan os.Signal, 1)
-			signal.Notify(hangup, syscall.SIGHUP)
-			defer signal.Stop(hangup)
-			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: hangup, Watch: watcher, Runs: w.drains}
+			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: w.hangups, Watch: watcher, Runs: w.drains}
 			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
 		},
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -78,4 +80,26 @@ func TestSignalsLetACommandEnd(t *testing.T) {
 			t.Errorf("want %v, got %v", own, err)
 		}
 	})
+}
+
+// SIGHUP means a reload to serve from the first instant on, and an end to every other command, unless it was ignored.
+func TestHangup(t *testing.T) {
+	for name, c := range map[string]struct {
+		args  []string
+		nohup bool
+		code  int
+	}{
+		"serve":             {[]string{"--log.level", "error", "serve", "--config", "none.yaml"}, false, exitInput},
+		"serve after nohup": {[]string{"serve", "--config=none.yaml"}, true, exitInput},
+		"no command":        {[]string{"serv"}, true, exitInput},
+		"a wait":            {[]string{"sim", "--web.listen-address", "127.0.0.1:0"}, false, exitDone}, // as after each signal
+	} {
+		t.Run(name, func(t *testing.T) {
+			signals := make(chan os.Signal, 1)
+			signals <- syscall.SIGHUP
+			if code := run(c.args, signals, &world{out: io.Discard, err: io.Discard, nohup: c.nohup}); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+		})
+	}
 }
