@@ -24,6 +24,7 @@ import (
 	"replayd/internal/cli"
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/scarce"
 	"replayd/internal/terminal"
 )
 
@@ -70,6 +71,10 @@ func main() {
 		// Requests in flight make little garbage, so collecting it twice as often has no measurable cost and saves
 		// memory of a sidecar's pod.
 		debug.SetGCPercent(50)
+	}
+	if most := scarce.MemoryLimit(os.DirFS("/")); most > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		// Near its limit the process collects garbage sooner, so that the kernel does not kill it.
+		debug.SetMemoryLimit(most / 10 * 9)
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		// A thread that blocks in the kernel keeps its P in Go's scheduler, and the goroutines in that P's queue wait.
