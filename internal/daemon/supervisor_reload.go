@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"replayd/internal/config"
 	"replayd/internal/scarce"
 )
 
@@ -16,7 +17,8 @@ import (
 const watchEvery = 5 * time.Second
 
 // reloads runs one reload after the other until work is cancelled. All requests during a reload lead to one further
-// reload after it, because the one in progress may have read the file before it changed.
+// reload after it, because the one in progress may have read the file before it changed. One that failed is tried again, but for
+// faults of the configuration itself, which only a change of it mends.
 func (k *supervisor) reloads(work, hard context.Context) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
@@ -26,14 +28,24 @@ func (k *supervisor) reloads(work, hard context.Context) {
 		watch.Go(func() { k.options.Watch.Run(work, watchEvery, changed) })
 	}
 	var waiting []chan<- error
+	var again retry
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
 	for {
 		select {
 		case <-work.Done():
 			return
 		case <-k.options.Hangup:
+			again.pause = 0
 		case <-changed:
+			again.pause = 0
 		case done := <-k.wanted:
 			waiting = append(waiting, done)
+			again.pause = 0
+		case <-tick.C:
+			if !again.due() {
+				continue
+			}
 		}
 		for more := true; more; {
 			select {
@@ -45,7 +57,7 @@ func (k *supervisor) reloads(work, hard context.Context) {
 				more = false
 			}
 		}
-		err := k.reload(work, hard)
+		err := k.reload(work, hard, &again)
 		for _, done := range waiting {
 			done <- err
 		}
@@ -71,8 +83,9 @@ func (k *supervisor) reloaded(ctx context.Context) error {
 	}
 }
 
-// reload reads the configuration, builds its generation and switches to it. An error is logged and changes nothing.
-func (k *supervisor) reload(work, hard context.Context) error {
+// reload reads the configuration, builds its generation and switches to it. An error changes nothing, and is logged if it is another
+// one than at the try before.
+func (k *supervisor) reload(work, hard context.Context, again *retry) error {
 	if k.options.Load == nil {
 		return nil
 	}
@@ -80,7 +93,8 @@ func (k *supervisor) reload(work, hard context.Context) error {
 	if err := k.call(work, func() { k.reloading = make(chan struct{}) }); err != nil {
 		return errStopping
 	}
-	next, err := k.next(work)
+	c, wrong := k.options.Load()
+	next, err := k.next(work, c, wrong)
 	if err == nil {
 		if err = next.reach(k.g); err != nil {
 			err = errors.Join(err, next.discard())
@@ -92,10 +106,18 @@ func (k *supervisor) reload(work, hard context.Context) error {
 			return errStopping
 		}
 		k.process.Reloaded(err, time.Now())
-		k.options.Log.Error("configuration not reloaded: the previous one stays in effect", "err", err)
-		k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
+		if err.Error() != again.said || again.pause == 0 {
+			k.options.Log.Error("configuration not reloaded: the previous one stays in effect", "err", err, "retried", wrong == nil)
+			k.g.options.note(slog.LevelError, "not reloaded: "+err.Error())
+		}
+		if wrong != nil {
+			*again = retry{}
+		} else {
+			again.failed(c, err)
+		}
 		return err
 	}
+	*again = retry{}
 	if now := next.options.Config.Web; !reflect.DeepEqual(now, k.g.options.Config.Web) {
 		k.options.Log.Warn("the section web of the configuration takes effect after a restart only")
 		next.options.Config.Web = k.g.options.Config.Web
@@ -127,10 +149,9 @@ func (k *supervisor) end() {
 	k.reloading = nil
 }
 
-func (k *supervisor) next(ctx context.Context) (*Generation, error) {
-	c, err := k.options.Load()
-	if err != nil {
-		return nil, Check(ctx, c, k.options.Log, err) // with the faults of the files
+func (k *supervisor) next(ctx context.Context, c config.Config, wrong error) (*Generation, error) {
+	if wrong != nil {
+		return nil, Check(ctx, c, k.options.Log, wrong) // with the faults of the files
 	}
 	return k.g.Next(ctx, c)
 }
