@@ -23,7 +23,7 @@ func TestBuffering(t *testing.T) {
 	}
 	said(t, p.Process, `^not judged +4 of 4 ok `)
 	said(t, p.Process, `^attainment +no data: `)
-	said(t, p.Process, `not measured: the TPOT of 4 of 4 ok answers .*a proxy buffers `+
+	said(t, p.Process, `not measured: the time between tokens of 4 of 4 ok answers .*a proxy buffers `+
 		`.*proxy_buffering off.*X-Accel-Buffering: no`)
 	for _, r := range p.records {
 		if r.TPOT != nil {
