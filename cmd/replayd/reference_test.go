@@ -31,7 +31,7 @@ Exit codes of every command:
 | 1 | failed at run time; ` + "`run`" + `: also if the server was not ready or not reached, or no request ended ok |
 | 2 | wrong usage, configuration or input; nothing was sent |
 | 3 | ` + "`run`" + `: done, and ` + "`--slo`, `--min-goodput` or `--slo-attainment-fraction`" + ` was missed |
-| 129, 130, 143 | ended by SIGHUP (but for ` + "`serve`" + ` and nohup), SIGINT or SIGTERM; ` + "`run`" + ` has written its report, but for what is stuck |
+| 129, 130, 143 | ended by SIGHUP (but for ` + "`serve`" + ` and nohup), SIGINT or SIGTERM; ` + "`run`" + ` has written its report, unless a part is stuck |
 | 141 | the reader of stdout went away; ` + "`run`" + ` ends with its own code |
 `
 

@@ -182,7 +182,7 @@ func TestPrecedence(t *testing.T) {
 		!cmp.Equal(ignored, []string{"REPLAYD_RECORD_PATHS_OF (did you mean REPLAYD_RECORDS__PATH?)"}) {
 		t.Errorf("one that is near: %v, %v", ignored, err)
 	}
-	for name, want := range map[string]string{ // one that differs a little is meant as a key, and those of a Service are nobody's
+	for name, want := range map[string]string{ // a small difference is a misspelled key; variables of a Service are no keys
 		"REPLAYD_WEB_LISTEN":  "REPLAYD_WEB_LISTEN: unknown variable (did you mean REPLAYD_WEB__LISTEN?)",
 		"REPLAYD_DRIAN":       "REPLAYD_DRIAN: unknown variable (did you mean REPLAYD_DRAIN?)",
 		"REPLAYD_RECORD_PATH": "REPLAYD_RECORD_PATH: unknown variable (did you mean REPLAYD_RECORDS__PATH?)",

@@ -19,7 +19,7 @@ var envKeys = []string{
 // ofService matches variables that Kubernetes and Docker links set for a service named replayd, without the name.
 var ofService = regexp.MustCompile(`^(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT|PORT_[0-9]+_(TCP|UDP|SCTP)(_.*)?)$`)
 
-// nearestVariable returns the variable of a key whose name is the nearest, and by how many letters it differs: _ is as good as __.
+// nearestVariable returns the variable of a key that is spelled most alike, and by how many letters it differs. It takes _ for __.
 func nearestVariable(name string) (nearest string, edits int) {
 	plain := func(name string) string { return strings.ReplaceAll(name, "__", "_") }
 	edits = math.MaxInt

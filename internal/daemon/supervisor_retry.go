@@ -36,11 +36,12 @@ func (r *retry) due() bool {
 	return r.pause > 0 && (!time.Now().Before(r.at) || states(r.files) != r.seen)
 }
 
-// awaited returns the files of a configuration whose changes are reasons to try again: itself, the traces and the tokenizers. Not those
-// that replayd writes, and none with a secret.
+// awaited returns the files that are watched for a change after a failed reload: the configuration, the traces and the tokenizers. Files
+// that replayd writes and files with secrets are not among them.
 func awaited(c config.Config) (files []config.NamedFile) {
 	for _, f := range c.Files() {
-		if f.Key == "" || strings.HasSuffix(f.Key, ".trace.path") || strings.HasSuffix(f.Key, ".dataset.path") || strings.HasSuffix(f.Key, ".tokenizer") {
+		rows := strings.HasSuffix(f.Key, ".trace.path") || strings.HasSuffix(f.Key, ".dataset.path")
+		if f.Key == "" || rows || strings.HasSuffix(f.Key, ".tokenizer") {
 			files = append(files, f)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"replayd/internal/config"
 )
 
-// A reload that failed for want of a file is tried again as soon as the file is there, and else after 15 s, 30 s and so on. One whose
-// configuration is wrong is not, and another request begins anew.
+// A reload that failed for want of a file is tried again as soon as the file is there, and else after 15 s, 30 s and so on. A wrong
+// configuration is not tried again.
 func TestFailedReloadIsTriedAgain(t *testing.T) {
 	path := write(t, "trace.jsonl", rows(5))
 	dir := t.TempDir()

@@ -10,7 +10,7 @@ import (
 )
 
 // MemoryLimit returns the least memory limit, in bytes, of this process's cgroup and those above it, of version 1 or 2 (Linux,
-// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst); 0: there is none, or it cannot be read. root is the file system.
+// Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst). It returns 0 without a limit, and if none can be read.
 func MemoryLimit(root fs.FS) (least int64) {
 	own, err := readShort(root, "proc/self/cgroup")
 	if err != nil {

@@ -70,7 +70,7 @@ workloads: [{name: w, trace: {path: %q}, repeat: {mode: once}, prompt: {calibrat
 	})
 }
 
-// What a server with a limit refuses is in the table beside what it refuses of an independent client. The two play the
+// The table has the refusals of a server with a limit, for replayd and for an independent client. The two play the
 // same rows at 1.8 requests in flight on average. uvicorn refuses a request where 8 connections are open, that of the
 // request among them. A busy machine may have more at once than the schedule, so the number is not judged. Judged is
 // that each refusal is one request with one outcome.
