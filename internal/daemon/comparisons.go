@@ -133,20 +133,24 @@ func (g *Generation) openCandidates(ctx context.Context, old *Generation, faulty
 	return faults
 }
 
-// together returns the handover of both sides of a new comparison, which is not before at: rows of different instants
-// are no pairs. If neither side takes over from a workload, it has no instant.
-func (c *comparedSides) together(g, old *Generation, at time.Time) (from handover) {
-	for _, side := range c.workloads {
-		w, before := g.named[side.Name], old.named[side.Name]
+// join gives a side of a new comparison the instant and the place of both: rows of different instants are no pairs. What the
+// baseline takes over counts, if it takes over anything.
+func (c *comparedSides) join(g, old *Generation, own *handover) {
+	at, paused := own.at, false
+	for _, is := range []canary.Side{canary.Candidate, canary.Baseline} {
+		w, before := g.named[c.workloads[is].Name], old.named[c.workloads[is].Name]
 		if w == nil || before == nil {
 			continue
 		}
-		from.paused = from.paused || before.current().Paused()
-		if after := w.after(before, at); after.After(from.at) {
-			from.at = after
+		one := handover{before: before, at: at}
+		w.follow(&one)
+		if w.plan.FollowsWall() && one.Begin.Before(own.Begin) {
+			one.Begin, one.at = own.Begin, own.at // later, after the clock was set back
 		}
+		paused = paused || before.current().Paused()
+		own.Begin, own.Place, own.Over, own.at = one.Begin, one.Place, one.Over, one.at
 	}
-	return from
+	own.Paused = paused
 }
 
 // startComparisons runs the new comparisons, and shows all on the pages.

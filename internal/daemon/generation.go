@@ -65,6 +65,7 @@ type shared struct {
 	watchdog *watchdog
 	pacer    *replay.Pacer    // of all workloads; nil: nothing runs
 	waiting  dispatch.Waiting // of all workloads
+	begun    begun
 	paced    sync.WaitGroup
 	running  sync.WaitGroup                        // workloads, watches over targets, scrapers
 	engines  atomic.Pointer[map[string]loadSource] // of the latest generation, by the target's name

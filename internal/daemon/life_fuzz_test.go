@@ -129,9 +129,6 @@ func (l *life) end(g *Generation, stop context.CancelFunc) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.reloads > 0 { // plans of the same name may use the same ids
-		return
-	}
 	if finished != float64(len(l.ended)) {
 		l.Errorf("%v finished on the page, %d were observed", finished, len(l.ended))
 	}

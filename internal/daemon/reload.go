@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"replayd/internal/config"
+	"replayd/internal/replay"
 )
 
 // Replace starts a generation in place of the one that it was built from. Workloads that it took over continue, and new
@@ -24,21 +25,19 @@ func (g *Generation) Replace(ctx, hard context.Context, old *Generation) {
 	if g.options.Wall != nil {
 		wall = g.options.Wall
 	}
-	at := wall().Round(0).Add(handoverAhead)
+	at := replay.Instant{Own: time.Now().Add(handoverAhead), Wall: wall().Round(0).Add(handoverAhead)}
 	for _, w := range g.workloads {
 		if w.started() {
 			w.setDrain(g.options.Config.Drain)
 			continue
 		}
 		before := old.named[w.config.Name]
-		var from handover
+		from := handover{before: before, at: at}
+		w.follow(&from)
 		if w.side.of != nil {
-			from = w.side.of.together(g, old, at)
+			w.side.of.join(g, old, &from)
 		}
-		if from.at.IsZero() && before != nil && !before.ended() {
-			from.at = w.after(before, at)
-		}
-		g.takeOver(ctx, hard, w, before, from)
+		g.takeOver(ctx, hard, w, from)
 	}
 	for _, w := range old.workloads {
 		if g.named[w.config.Name] == nil {
@@ -70,16 +69,17 @@ func (g *Generation) reach(old *Generation) error {
 	return err
 }
 
-// takeOver starts a workload in place of its predecessor; nil: there is none.
-func (g *Generation) takeOver(ctx, hard context.Context, w, before *workload, from handover) {
-	from.before = before
+// takeOver starts a workload in place of its predecessor, if there is one.
+func (g *Generation) takeOver(ctx, hard context.Context, w *workload, from handover) {
 	g.start(ctx, hard, w, from)
+	before := from.before
 	if before == nil {
 		return
 	}
 	if !before.ended() {
 		before.retire(from.at)
 	}
+	g.tellCut(ctx, w, from)
 	before.remove()
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"replayd/internal/fault"
 	"replayd/internal/records"
+	"replayd/internal/replay"
 )
 
 // ClaimState takes the state file for this generation. It waits for another process that has the file, until ctx ends.
@@ -44,7 +45,7 @@ func (g *Generation) Start(ctx, hard context.Context) {
 	g.startComparisons(ctx)
 	g.shared.paced.Go(func() { g.shared.state.Run(side) })
 	for _, w := range g.workloads {
-		g.start(ctx, hard, w, handover{})
+		g.start(ctx, hard, w, handover{Handover: replay.Handover{Part: anew}})
 	}
 }
 

@@ -42,7 +42,7 @@ type workload struct {
 	retired  bool           // a successor takes over from an instant on
 
 	// Set at the start.
-	make   func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner
+	make   func(replay.Handover) *replay.Runner
 	reopen func(context.Context) (*rowSource, error)
 	before atomic.Pointer[workload] // the predecessor, until it has ended
 	count  *metrics.Workload
@@ -58,6 +58,7 @@ type workloadEnd struct {
 	quit    chan struct{}    // closed with retired
 	over    chan struct{}    // closed when the runner has ended
 	leave   chan struct{}    // closed when the workload is removed
+	readers sync.WaitGroup   // of its rows, besides the runner
 	removed atomic.Bool      // the series are removed at the end
 	failure atomic.Pointer[string]
 	broken  atomic.Bool // the rows cannot be read, or the workload has failed: a reload opens it again
@@ -94,17 +95,6 @@ func (w *workload) remove() {
 	close(w.leave)
 }
 
-// after returns the instant at which a workload takes over: at, or later after the clock was set back, so that no row
-// is sent twice. If the clock was set back by more than a loop, the workload joins the loop at the present instant, as
-// it does without a reload.
-func (w *workload) after(before *workload, at time.Time) time.Time {
-	played := before.current().Played()
-	if !w.plan.FollowsWall() || !played.After(at) || played.Sub(at) > w.plan.Period(w.plan.Loop(time.Time{}, at)) {
-		return at
-	}
-	return played
-}
-
 // setFailure reports why nothing comes due, or with nil that rows come due again.
 func (w *workload) setFailure(why error) {
 	if why == nil {
@@ -131,6 +121,13 @@ func (w *workload) sha256() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
+}
+
+// digest identifies the rows that are played.
+func (w *workload) digest() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows.digest()
 }
 
 // files returns the files of the rows that are played, as they were when they were opened.
@@ -170,7 +167,7 @@ func (w *workload) setDrain(d time.Duration) {
 }
 
 // retire leaves the rows due from an instant on to a successor.
-func (w *workload) retire(at time.Time) {
+func (w *workload) retire(at replay.Instant) {
 	w.mu.Lock()
 	w.retired = true
 	w.mu.Unlock()

@@ -95,8 +95,12 @@ func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Option
 	old, earlier := w.rows, w.runner
 	w.rows, w.plan, w.prompter = made.rows, made.plan, made.prompter
 	w.mu.Unlock()
-	begin, epoch := resume(w.plan, next, time.Now())
-	fresh := w.make(earlier, begin, epoch, earlier.Paused())
+	from := resume(w.plan, next, time.Now())
+	from.After, from.Paused = earlier, earlier.Paused()
+	if from.Part != anew {
+		from.Part = earlier.Part()
+	}
+	fresh := w.make(from)
 	w.mu.Lock()
 	w.earlier, w.runner = earlier, fresh
 	w.mu.Unlock()
@@ -115,27 +119,29 @@ func wants(f fault.List) error {
 	return errors.Join(errs...)
 }
 
-// resume returns where a plan with changed rows continues: at the start of the next loop, or of the one after it if
-// that has passed. Both instants are zero for a closed plan, and if no loop had begun: then the plan begins by itself.
-func resume(p *schedule.Plan, next schedule.Loop, now time.Time) (begin, epoch time.Time) {
+// resume returns where a plan with changed rows continues: at the start of the next loop, or of the one after it if that has
+// passed. A closed plan begins anew, and so does one of which no loop had begun.
+func resume(p *schedule.Plan, next schedule.Loop, now time.Time) replay.Handover {
 	if p.Closed() || next == (schedule.Loop{}) {
-		return time.Time{}, time.Time{}
+		return replay.Handover{Part: anew}
 	}
 	at := next.Start.Round(0)
-	if now = now.Round(0); at.Before(now) {
-		at = now
+	if wall := now.Round(0); at.Before(wall) {
+		at = wall
 	}
 	if !p.FollowsWall() { // the numbers of the loops continue
-		if soonest := now.Add(handoverAhead); at.Before(soonest) {
+		if soonest := now.Round(0).Add(handoverAhead); at.Before(soonest) {
 			at = soonest
 		}
-		return at, at.Add(-time.Duration(next.Number) * p.Period(next))
+		return replay.Handover{Begin: at, Place: replay.Place{
+			Loop: schedule.Loop{Number: next.Number, Start: at}, Clock: replay.Instant{Own: now, Wall: now.Round(0)},
+		}}
 	}
 	l := p.Loop(time.Time{}, at)
 	if l.Start.Round(0).Before(at) {
 		l, _ = p.Next(l, at)
 	}
-	return l.Start.Round(0), time.Time{}
+	return replay.Handover{Begin: l.Start.Round(0)}
 }
 
 // handoverAhead is how long before its instant a handover is arranged: enough for the successor to build its first

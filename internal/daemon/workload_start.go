@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"replayd/internal/limits"
 	"replayd/internal/measure"
@@ -11,13 +10,6 @@ import (
 	"replayd/internal/openai"
 	"replayd/internal/replay"
 )
-
-// A handover says from which workload, and when, a workload takes over.
-type handover struct {
-	before *workload // the predecessor; nil: none
-	at     time.Time // planned instant of the first row of its own; zero: now
-	paused bool      // begin paused, whatever the predecessor
-}
 
 // start registers a workload's series and starts it.
 func (g *Generation) start(ctx, hard context.Context, w *workload, from handover) {
@@ -52,7 +44,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if err := w.play(ctx, hard, &o); err != nil {
 			w.fail(err)
 			o.Failed(err)
-		} else if ctx.Err() == nil && !w.removed.Load() && w.shown.Load() != nil {
+		} else if ctx.Err() == nil && !w.removed.Load() && w.shown.Load() != nil && !from.Over {
 			o.Log.Info("plan finished: nothing more is due", "workload", w.config.Name)
 		}
 		watchdog.forget(w)
@@ -68,6 +60,7 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 		if shown := w.shown.Load(); shown != nil {
 			o.Board.Remove(shown)
 		}
+		w.readers.Wait()
 		if err := w.rows.Close(); err != nil {
 			o.Log.Warn("trace cannot be closed", "workload", w.config.Name, "err", err)
 		}
@@ -88,10 +81,12 @@ func (g *Generation) prepare(w *workload, from handover) {
 	parts := replay.Workload{
 		Traffic: w.traffic(), Hooks: w.hooks(&o, shared.sink), Environment: w.environment(&o, shared),
 	}
-	w.make = func(after *replay.Runner, begin, epoch time.Time, paused bool) *replay.Runner {
+	w.make = func(from replay.Handover) *replay.Runner {
 		of := parts
-		of.Plan, of.Prompt = w.plan, w.prompter
-		of.Handover = replay.Handover{After: after, Begin: begin, Epoch: epoch, Paused: paused}
+		of.Plan, of.Prompt, of.Handover = w.plan, w.prompter, from
+		if from.Part < 0 {
+			of.Part = shared.begun.next(c.Name)
+		}
 		if w.side.of != nil {
 			w.side.join(&of, c.SLO.Bounds.Levels(), w.rows.digest())
 		}
@@ -101,13 +96,15 @@ func (g *Generation) prepare(w *workload, from handover) {
 		rows, faults := o.openRows(ctx, "", c, w.server.tokenizer)
 		return rows, wants(faults)
 	}
-	var after *replay.Runner
-	paused := g.paused
-	if from.before != nil {
-		after = from.before.current()
-		paused = after.Paused()
+	h := from.Handover
+	h.Epoch = c.Epoch
+	if from.before == nil {
+		h.Paused = h.Paused || g.paused
+	} else {
+		h.After = from.before.current()
+		h.Paused = h.Paused || h.After.Paused()
 	}
-	w.runner = w.make(after, from.at, c.Epoch, from.paused || paused)
+	w.runner = w.make(h)
 	w.engine = func() string { return shared.unread(c.Target) }
 	w.show(o.Board)
 }

@@ -36,7 +36,7 @@ func (d *Dispatcher) runs(now time.Time) {
 func (d *Dispatcher) rejoinAfter(at, now time.Time) {
 	stood := at.After(d.stood[0]) && !at.After(d.stood[1])
 	if lag := now.Sub(at); d.closed == nil && lag > missedAfter && stood && !d.isMissed(at) && at.After(d.heldUntil) {
-		if d.Floats && !d.underWay {
+		if d.Floats && !d.underWay && d.until.IsZero() { // a successor knows where the plan is
 			d.postpone(lag)
 			return
 		}
@@ -109,7 +109,7 @@ func (d *Dispatcher) align(now Clock) (moved bool) {
 		d.letGo()
 		d.offPlan = true
 		if !d.until.IsZero() { // which this clock would take long to come to, and the successor joins the same loop
-			d.do(Action{Kind: Retired})
+			d.leave(now.Own)
 		}
 	}
 	d.do(Action{Kind: Rejoined, Why: why, Lag: skew})

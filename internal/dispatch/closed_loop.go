@@ -67,7 +67,7 @@ func (d *Dispatcher) fireClosed(now time.Time) {
 	}
 	for len(c.vacant) > 0 && !c.vacant[0].After(now) {
 		c.vacant = c.vacant[1:]
-		c.active--
+		d.takePlaces(-1)
 	}
 	for turn := d.delayed.front(); turn != nil && !turn.Ready.After(now); turn = d.delayed.front() {
 		d.call(turn)
@@ -136,11 +136,17 @@ func (d *Dispatcher) draw(now time.Time) {
 func (d *Dispatcher) drawn(now time.Time) bool {
 	d.visits++
 	c, before := d.closed, d.waiting.n
-	if now.Before(c.opens) || d.hasEnded(now) || !d.until.IsZero() && !now.Before(d.retiresAt) || d.Slots.taken >= d.Lanes {
+	if now.Before(c.opens) || d.hasEnded(now) || d.Slots.taken >= d.Lanes {
 		return false
 	}
 	list := &d.called
 	if list.n == 0 {
+		if !d.until.IsZero() && !now.Before(d.until) {
+			return false // new conversations are the successor's
+		}
+		if d.Slots.taken+d.Slots.called >= d.Lanes {
+			return false // the other lanes belong to conversations of the predecessor
+		}
 		if d.HoldLanes && d.free <= before+d.delayed.Len() {
 			return false // the other free lanes belong to conversations in a delay
 		}

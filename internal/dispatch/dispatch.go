@@ -47,6 +47,7 @@ type Config struct {
 	History     bool          // later turns contain the server's answers to earlier turns
 	Ahead       int           // most bytes of messages that are built and not sent yet
 	FollowsWall bool          // the plan's instants follow the wall clock, also after it is set
+	Clock       Clock         // maps the instants of a plan that does not; zero: the clocks at the begin of its first loop
 	Floats      bool          // replayd chose the begin of the plan itself: it may be later
 	Paused      bool          // the dispatcher begins paused
 	Coupled     bool          // rows of sessions come after their parents on both sides of a comparison
@@ -60,9 +61,10 @@ type Config struct {
 	Moves    *atomic.Uint64   // counts actions at once, so that another goroutine sees a long Step move; nil: not counted
 }
 
-// Slots count the waiting and in-flight requests of a workload over all reloads. A closed loop that takes over subtracts its
-// predecessors' requests from its own lanes.
-type Slots struct{ taken int }
+// Slots count, over all reloads, the waiting and in-flight requests of a workload, its sessions in progress, and the turns
+// that predecessors may send and have no lane for. A closed loop that takes over subtracts those of its predecessors from
+// its own.
+type Slots struct{ taken, sessions, called int }
 
 // A Dispatcher holds every row from the plan to the end of its request. Make it with New. The caller serializes all calls, also
 // those of dispatchers that share its Slots, Spending or Breaker.
@@ -149,8 +151,9 @@ type missed struct {
 type ending struct {
 	bounded   []*Loop   // loops with an end of their own that has not come, in order
 	ends      time.Time // nothing comes due from this instant on; zero: no end
-	until     time.Time // planned instant from which on rows belong to the successor; zero: there is none
-	retiresAt time.Time // until on the monotonic clock when Retire came; used where the plan does not follow the wall clock
+	until     time.Time // from which on rows are the successor's; zero: there is none. See Retire
+	retired   bool      // that instant has come: turns of sessions in progress go on, and nothing else
+	left      []*Row    // see Left
 	exhausted bool      // nothing comes due any more, by ends
 	offPlan   bool      // the plan must be entered again at the present instant
 	fed       bool      // no more rows will be read
@@ -172,8 +175,8 @@ type closedLoop struct {
 	latest measure.Outcome // of the request that ended last
 	alike  int             // requests in a row that ended so
 
-	// places taken of Config.Sessions: by a session until its last row has ended, by a row without a session until it
-	// has
+	// places taken of Config.Sessions, of those that Slots count: by a session until its last row has ended, by a row
+	// without a session until it has
 	active int
 	vacant []time.Time // when each place of a session that failed is free again
 	// the waiting rows up to this one, by Row.order, came due before a pause or an open guard; 0: none

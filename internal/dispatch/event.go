@@ -29,7 +29,9 @@ const (
 	Ended      // Row, Outcome, Usage, Text, Token, Replica, Write, First, At: the end of its answer
 	BothEnded  // Row, At: with Coupled: when the row has ended on both sides
 	Pause      // On
-	Retire     // At: a planned instant from which on rows are another dispatcher's
+	// At: from when on rows are another dispatcher's. A planned instant where the plan follows the wall clock, else one of
+	// the monotonic clock.
+	Retire
 	// At: the planned instant at which the plan begins. Period: nothing comes due later than so long after it; 0: no
 	// limit.
 	Bounds
@@ -92,7 +94,7 @@ const (
 	Slowed       // Row: many requests before it failed in the same way, and the closed loop slows down
 	Rejoined     // Why, Lag: rows are missed, or the plan is entered anew
 	ReadOn       // the feed is to look again whether there is room
-	Retired      // all rows that are this dispatcher's have come due
+	Retired      // the instant of Retire has come: what is left is requests in flight, and turns of sessions in progress
 	Done         // nothing is left and nothing will come
 	WakeAt       // At: when Step is to be called without any event; zero: never
 )

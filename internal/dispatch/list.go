@@ -148,6 +148,9 @@ func (d *Dispatcher) to(r *Row, s state) {
 	if r.heap != nil {
 		r.heap.remove(r)
 	}
+	if d.retired && r.state == called {
+		d.Slots.called--
+	}
 	r.state = s
 	switch s {
 	case upcoming:
@@ -163,6 +166,9 @@ func (d *Dispatcher) to(r *Row, s state) {
 		}
 	case called:
 		d.called.push(r)
+		if d.retired {
+			d.Slots.called++
+		}
 	case waiting:
 		d.waiting.push(r)
 		d.order++

@@ -14,11 +14,8 @@ func (d *Dispatcher) beginLoop(l schedule.Loop, from time.Time, now Clock, perio
 		lp = &Loop{sessions: map[sessionKey]*session{}, Salt: l.Start, joined: from.After(l.Start)}
 		d.loops[l.Number] = lp
 	}
-	lp.Loop, lp.clock, lp.Period, lp.read = l, now, period, false
+	lp.Loop, lp.clock, lp.Period, lp.read = l, d.planClock(now), period, false
 	lp.endsReported = false
-	if !d.FollowsWall && d.playing != nil { // it goes on as it began, whatever becomes of the wall clock
-		lp.clock = d.playing.clock
-	}
 	if d.LoopTime > 0 && d.closed == nil {
 		lp.ends = lp.clock.At(l.Start).Add(d.LoopTime)
 		if !slices.Contains(d.bounded, lp) {
@@ -32,6 +29,22 @@ func (d *Dispatcher) beginLoop(l schedule.Loop, from time.Time, now Clock, perio
 		d.enter(lp)
 	}
 }
+
+// planClock returns the clock that maps the plan's instants. A plan that does not follow the wall clock goes on as it
+// began, whatever becomes of that.
+func (d *Dispatcher) planClock(now Clock) Clock {
+	switch {
+	case d.FollowsWall:
+	case d.playing != nil:
+		return d.playing.clock
+	case !d.Clock.Own.IsZero():
+		return d.Clock
+	}
+	return now
+}
+
+// Planned returns the planned instant of now.
+func (d *Dispatcher) Planned(now Clock) time.Time { return d.planClock(now).Planned(now.Own) }
 
 // enter records the loop of the row that came due.
 func (d *Dispatcher) enter(l *Loop) {

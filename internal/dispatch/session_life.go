@@ -15,15 +15,21 @@ func (d *Dispatcher) admitSession(r *Row) bool {
 	switch {
 	case d.Sessions == 0, r.admitted, s != nil && s.admitted:
 		return true
-	case d.closed.active >= d.Sessions:
+	case d.Slots.sessions >= d.Sessions:
 		return false
 	case s != nil:
 		s.admitted = true
 	default:
 		r.admitted = true
 	}
-	d.closed.active++
+	d.takePlaces(1)
 	return true
+}
+
+// takePlaces takes places of Config.Sessions, or gives them back.
+func (d *Dispatcher) takePlaces(n int) {
+	d.closed.active += n
+	d.Slots.sessions += n
 }
 
 // vacate gives a place back, after a failure not at once: sessions of a server that is down would end in a busy loop.
@@ -32,7 +38,7 @@ func (d *Dispatcher) vacate(failed bool) {
 		d.closed.vacant = append(d.closed.vacant, d.now.Add(connectPause))
 		return
 	}
-	d.closed.active--
+	d.takePlaces(-1)
 }
 
 // begin begins a session when its first row comes due.

@@ -10,6 +10,9 @@ import (
 // IsPaused reports whether an operator has paused the workload.
 func (d *Dispatcher) IsPaused() bool { return d.paused }
 
+// Leaves reports whether no more rows come due: the dispatcher was stopped, or a successor has taken over.
+func (d *Dispatcher) Leaves() bool { return d.stopped || d.retired }
+
 // IsStopped reports whether the dispatcher has stopped sending.
 func (d *Dispatcher) IsStopped() bool { return d.stopped }
 
@@ -55,6 +58,8 @@ func (d *Dispatcher) Room(l *Loop, planned, now time.Time) (Room, time.Duration)
 	switch {
 	case d.hasEnded(at), d.exhausted && d.heldUntil.IsZero(): // a reader that was held back comes later than the end
 		return Over, 0
+	case d.closed != nil && d.retired:
+		return Another, 0
 	case d.closed != nil && d.full():
 		return Full, 0
 	case d.closed != nil:

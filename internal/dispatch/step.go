@@ -103,7 +103,7 @@ func (d *Dispatcher) handle(now Clock, e Event) {
 	case Pause:
 		d.pause(e.On, now.Own)
 	case Retire:
-		d.retire(e.At, now)
+		d.retire(e.At)
 	case Bounds:
 		d.bound(e.At, e.Period, now)
 	case Stop:

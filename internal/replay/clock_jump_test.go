@@ -194,6 +194,11 @@ func TestStoppedProcess(t *testing.T) {
 	}
 }
 
+// instant returns an instant of a runner's wall clock.
+func instant(b *bench, at time.Time) Instant {
+	return Instant{Own: b.w.clock().At(at), Wall: at.Round(0)}
+}
+
 // A replaced runner hands over at a planned time: exactly one of the two runners sends each row.
 func TestHandover(t *testing.T) {
 	for i := range 20 {
@@ -204,7 +209,7 @@ func TestHandover(t *testing.T) {
 			begin := time.Now()
 			at := begin.Add(20*time.Second + time.Duration(i)*37*time.Millisecond)
 			next := newBench(t, every(600, 100*time.Millisecond), minutes, f, func(o *Workload) { o.Begin, o.Lanes = at, 99 })
-			time.AfterFunc(at.Sub(begin)-time.Second, func() { old.Retire(at) })
+			time.AfterFunc(at.Sub(begin)-time.Second, func() { old.Retire(instant(old, at)) })
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -283,7 +288,7 @@ func TestEndThatIsDropped(t *testing.T) {
 			want(t, name+": expected", b.counter(t, "replayd_requests_expected_total", ""), 100.0)
 			b.Pause(false)
 			b.Pause(true) // no goroutine is left to wake
-			b.Retire(time.Now())
+			b.Retire(instant(b, time.Now()))
 		})
 	}
 }
@@ -309,7 +314,7 @@ func TestNoWakeAfterTheEnd(t *testing.T) {
 		b := newBench(t, every(3, 100*time.Millisecond), once, &fake{}, func(o *Workload) { o.Pacer.sleeper = c })
 		b.run(t, t.Context(), t.Context())
 		b.Pause(true)
-		b.Retire(time.Now())
+		b.Retire(instant(b, time.Now()))
 		want(t, "closed", c.closed.Load(), true)
 		want(t, "woken after that", c.woken.Load(), false)
 	})
@@ -331,7 +336,7 @@ func TestFilteredRowsAreHandedOver(t *testing.T) {
 		at := time.Now().Add(20*time.Second + 37*time.Millisecond)
 		old := newBench(t, source(slices.Clone(rows)...), minutes, f, limit)
 		next := newBench(t, source(slices.Clone(rows)...), minutes, f, func(o *Workload) { limit(o); o.Begin = at })
-		time.AfterFunc(19*time.Second, func() { old.Retire(at) })
+		time.AfterFunc(19*time.Second, func() { old.Retire(instant(old, at)) })
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

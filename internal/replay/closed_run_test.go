@@ -211,7 +211,7 @@ func TestClosedLoopHandover(t *testing.T) {
 		next := newBench(t, rows(50), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
 			w.Lanes, w.Begin, w.After, w.Rows, w.Warmup.Requests = 2, at, old.Runner, 10, 5
 		})
-		old.Retire(at)
+		old.Retire(instant(old, at))
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)

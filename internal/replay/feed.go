@@ -21,10 +21,11 @@ const lead = 700 * time.Millisecond
 // A feed reads the rows of a stage.
 type feed struct {
 	r          *Runner
-	first      time.Time // start of the first loop
-	seq        int64     // rows read, without filtered rows
-	filtered   int       // filtered rows since the last row that was not filtered
-	loggedHeld bool      // it was logged that waiting requests hold the reader back
+	from       schedule.Loop // loop of a plan that does not follow the wall clock, from which the others are counted
+	skip       *schedule.Due // rows before this one are not the runner's; nil: all are
+	seq        int64         // rows read, without filtered rows
+	filtered   int           // filtered rows since the last row that was not filtered
+	loggedHeld bool          // it was logged that waiting requests hold the reader back
 }
 
 // A reading is a loop that is being read.
@@ -38,17 +39,26 @@ type reading struct {
 // lanes take them.
 func (f *feed) run(ctx context.Context) (err error) {
 	defer func() { f.r.deliver(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
-	from, epoch, err := f.join(ctx)
+	if f.r.w.Over {
+		return nil
+	}
+	from, err := f.join(ctx)
+	if errors.Is(err, errEnough) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	l := f.r.w.Plan.Loop(epoch, from)
-	f.first = l.Start
+	l := f.loop(from)
+	f.begin(l)
 	if f.r.phase == measure.Warmup || l.Start.After(from) {
 		from = l.Start
 	}
 	if f.r.phase != measure.Warmup { // which begins at once
 		f.r.deliver(dispatch.Event{Kind: dispatch.Bounds, At: from, Period: f.r.length})
+	}
+	if err := f.passRest(ctx, from); err != nil {
+		return err
 	}
 	follows := false
 	for {
@@ -73,8 +83,8 @@ func (f *feed) run(ctx context.Context) (err error) {
 			l, _ = f.after(lp, f.r.w.clock().Wall)
 			from, follows = l.Start, true
 		case errors.Is(err, errOffPlan):
-			from, follows = f.r.w.clock().Wall, false
-			l = f.r.w.Plan.Loop(epoch, from)
+			from, follows = f.now(), false
+			l = f.loop(from)
 		case errors.Is(err, errEnough):
 			return nil
 		default:
@@ -98,48 +108,10 @@ func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
 }
 
-// join returns where in the plan the replay begins: from is the first instant of this runner, epoch the start of loop 0
-// of a plan that does not follow the wall clock.
-func (f *feed) join(ctx context.Context) (from, epoch time.Time, err error) {
-	if f.r.w.Begin.IsZero() && f.r.epoch.IsZero() {
-		if err := f.r.w.Target.await(ctx); err != nil {
-			return from, epoch, err
-		}
-		if f.r.w.BeforeFirst != nil {
-			f.r.w.BeforeFirst(ctx)
-		}
-	}
-	waited, err := f.name(ctx)
-	if err != nil {
-		return from, epoch, err
-	}
-	now := f.r.w.clock().Wall
-	switch epoch = f.r.epoch; {
-	case !f.r.w.Begin.IsZero():
-		from = f.r.w.Begin.Round(0)
-		if waited && from.Before(now) { // rows due while it waited for the model's name are not replayed
-			from = now
-		}
-		if epoch.IsZero() {
-			epoch = from
-		}
-	case epoch.IsZero() && f.r.w.Sides != nil && f.r.phase != measure.Warmup:
-		if epoch, err = f.r.w.Sides.meet(ctx, f.r.w.side(), now.Add(lead)); err != nil {
-			return from, epoch, err
-		}
-		from = f.r.w.clock().Wall
-	case epoch.IsZero():
-		from, epoch = now, now.Add(lead)
-	default: // the instants are known, whatever the target does
-		from = now
-	}
-	return from, epoch, nil
-}
-
 // openLoop begins a loop in the dispatcher, one that follows the loop before or enters the plan, from an instant on.
 func (f *feed) openLoop(l schedule.Loop, from time.Time, follows bool) *reading {
 	e := dispatch.Event{Kind: dispatch.LoopBegun, On: follows, Plan: l, At: from, Period: f.r.w.Plan.Period(l)} // with cron up to milliseconds: not under the lock
-	if l.Start.Equal(f.first) {
+	if l.Start.Equal(f.r.first) {
 		e.Salt = f.r.salt
 	}
 	e.Seen = f.r.guard.read()
@@ -164,6 +136,10 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 	if err != nil {
 		return f.unread(err)
 	}
+	passed := 0 // rows that the predecessor has read in a closed loop
+	if p := f.r.progress; f.r.closed && p.loop.Number == l.Number {
+		passed = p.passed
+	}
 	for {
 		due, err := rows.Next()
 		if errors.Is(err, io.EOF) {
@@ -172,39 +148,51 @@ func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 		if err != nil {
 			return f.unread(err)
 		}
-		if err := f.nameRow(ctx); err != nil {
-			return err
-		}
 		l.rows, l.passes = l.rows+1, due.Passes()
-		if err := f.room(ctx, l, due.At); err != nil {
-			return err
-		}
-		row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
-		row.Size = f.r.bytes(row)
-		row.Filtered = !f.r.w.limit(row, f.r.w.CountInput)
-		if f.r.w.Client.Several(row.Due.Payload, row.Due.Extra) {
-			row.Filtered = true
-			f.r.log.several(&row.Due.Record)
-		}
-		f.lighten(row)
-		if row.Filtered {
-			if f.filtered++; f.r.closed && f.filtered == maxFiltered {
-				return f.tooLong()
+		if l.rows <= passed || f.skips(&due) {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-		} else {
-			f.filtered = 0
-			if f.seq++; f.r.rows > 0 && f.seq > int64(f.r.rows) {
-				return errEnough
-			}
-			row.Seq, row.ID = f.seq, f.id(&due)
-			row.Cancel = f.r.phase != measure.Warmup && f.r.w.Cancel.cancels(&due)
+			continue
 		}
-		if err := f.hand(ctx, l, row); err != nil {
+		if err := f.pass(ctx, l, due); err != nil {
 			return err
 		}
 	}
 	f.r.deliver(dispatch.Event{Kind: dispatch.LoopRead, Loop: l.Loop})
 	return nil
+}
+
+// pass passes a row to the dispatcher when there is room.
+func (f *feed) pass(ctx context.Context, l *reading, due schedule.Due) error {
+	if err := f.nameRow(ctx); err != nil {
+		return err
+	}
+	if err := f.room(ctx, l, due.At); err != nil {
+		return err
+	}
+	row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
+	row.Size = f.r.bytes(row)
+	row.Filtered = !f.r.w.limit(row, f.r.w.CountInput)
+	if f.r.w.Client.Several(row.Due.Payload, row.Due.Extra) {
+		row.Filtered = true
+		f.r.log.several(&row.Due.Record)
+	}
+	f.lighten(row)
+	if row.Filtered {
+		if f.filtered++; f.r.closed && f.filtered == maxFiltered {
+			return f.tooLong()
+		}
+	} else {
+		f.filtered = 0
+		if f.seq++; f.r.rows > 0 && f.seq > int64(f.r.rows) {
+			return errEnough
+		}
+		row.ID = f.id(&due)
+		row.Cancel = f.r.phase != measure.Warmup && f.r.w.Cancel.cancels(&due)
+	}
+	row.Seq = f.seq
+	return f.hand(ctx, l, row)
 }
 
 // A plan with this many filtered rows in succession is refused: a closed loop would read such a trace for ever in a busy loop.
@@ -218,14 +206,17 @@ func (f *feed) tooLong() error {
 		f.r.w.Name, f.filtered)
 }
 
-// id returns the X-Request-Id of a request.
+// id returns the X-Request-Id of a request. No other request of the workload has it as long as the process lives.
 func (f *feed) id(due *schedule.Due) string {
-	if f.r.phase != measure.Warmup {
-		return f.r.w.Name + "/" + due.ID()
+	id := f.r.w.Name + "/" + due.ID()
+	if f.r.phase == measure.Warmup {
+		id = fmt.Sprintf("%s/%s/%d", f.r.w.Name, measure.Warmup, due.Number)
+		if n := due.Passes(); n > 0 {
+			id = fmt.Sprintf("%s.%d", id, n)
+		}
 	}
-	id := fmt.Sprintf("%s/%s/%d", f.r.w.Name, measure.Warmup, due.Number)
-	if n := due.Passes(); n > 0 {
-		id = fmt.Sprintf("%s.%d", id, n)
+	if f.r.w.Part > 0 {
+		id = fmt.Sprintf("%s~%d", id, f.r.w.Part)
 	}
 	return id
 }
@@ -263,6 +254,13 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	}
 	if f.r.w.Sides != nil && f.r.phase == measure.Profiling && row.Due.Session != "" && !row.Filtered {
 		f.r.w.Sides.has(f.r.w.side(), row.Due.ID())
+	}
+	switch {
+	case f.r.phase == measure.Warmup:
+	case len(f.r.rest) > 0:
+		f.r.rest = f.r.rest[1:]
+	default:
+		f.r.loop, f.r.passed = l.Loop.Loop, l.rows
 	}
 	given := f.r.step(e, nil)
 	f.r.mu.Unlock()

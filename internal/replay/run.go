@@ -22,7 +22,9 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 	r.mu.Lock()
 	r.runners = append(r.runners, r)
 	r.lanes.launch = func(l *lane) { r.lanes.running.Go(func() { r.runLane(hard, l) }) }
-	r.endWork = stop
+	reading, endRead := context.WithCancel(work)
+	defer endRead()
+	r.endWork, r.endRead, r.abort = stop, endRead, abort
 	r.alarm = r.w.Pacer.join(&r.mu, r.w.side(), r.tick)
 	r.alarm.want()
 	r.mu.Unlock()
@@ -32,7 +34,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 
 	var feedErr error
 	var rooms, warmer sync.WaitGroup
-	rooms.Go(func() { feedErr = r.read(work) })
+	rooms.Go(func() { feedErr = r.read(reading) })
 	rooms.Go(r.build)
 	rooms.Go(r.log.write)
 	warming, endWarming := context.WithCancel(work)
@@ -79,7 +81,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 		<-stopped
 	}
 	switch {
-	case errors.Is(feedErr, errRetired):
+	case errors.Is(feedErr, errRetired), reading.Err() != nil && work.Err() == nil && errors.Is(feedErr, context.Canceled):
 		return nil
 	case work.Err() != nil && (errors.Is(feedErr, context.Canceled) || errors.Is(feedErr, context.DeadlineExceeded)):
 		r.cut.Store(true) // rows were left, however few requests there were to wait for
@@ -90,7 +92,7 @@ func (r *Runner) Run(ctx, hard context.Context) (err error) {
 
 // read reads the rows of the warm-up, and then the rows of the plan.
 func (r *Runner) read(ctx context.Context) error {
-	if r.w.Warmup.Requests > 0 && !r.succeeds && r.w.Begin.IsZero() {
+	if r.w.Warmup.Requests > 0 && r.w.Begin.IsZero() && !r.w.Over {
 		if err := r.warmUp(ctx); err != nil {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -106,6 +108,12 @@ func (r *Runner) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.guard.reset()
+	if r.left != nil {
+		r.left.publish(r)
+	}
+	if r.patience != nil {
+		r.patience.Stop()
+	}
 	r.runners = slices.DeleteFunc(r.runners, func(one *Runner) bool { return one == r })
 }
 

@@ -29,6 +29,8 @@ type Runner struct {
 	drain   atomic.Int64       // how long requests in flight may continue after a stop, in ns
 	cut     atomic.Bool        // a stop came before nothing was left
 	endWork context.CancelFunc // stops the taking of new work
+	endRead context.CancelFunc // ends the reading of rows
+	abort   context.CancelFunc // ends everything
 
 	*shared  // its lock guards the fields below
 	stage    // changes only while the runner has no row
@@ -36,11 +38,14 @@ type Runner struct {
 	builder  builder
 	lanes    lanes
 	use      use
-	alarm    *alarm    // nil until Run
-	entered  bool      // a loop was entered
-	succeeds bool      // the runner takes over from another runner
-	until    time.Time // planned instant from which on rows belong to the successor; zero: none
-	over     bool      // nothing is left and nothing will come
+	alarm    *alarm      // nil until Run
+	entered  bool        // a loop was entered
+	until    Instant     // from which on rows belong to the successor; zero: there is none
+	progress             // of a closed plan
+	left     *left       // of a closed plan
+	first    time.Time   // start of the first loop
+	patience *time.Timer // of the turns that go on after the handover; nil: it has not come
+	over     bool        // nothing is left and nothing will come
 
 	warmed chan struct{} // closed when all requests of the warm-up have ended
 	moved  chan struct{} // capacity 1: tells the feed to check again whether it may read
@@ -60,13 +65,17 @@ type shared struct {
 func New(w Workload) *Runner {
 	r := &Runner{
 		w: w, stage: w.plan(), shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
-		endWork: func() {}, // until Run sets it
+		endWork: func() {}, endRead: func() {}, // until Run sets them
+		first: w.Place.first, salt: w.Place.salt,
+	}
+	if r.closed {
+		r.left = &left{known: make(chan struct{})}
 	}
 	if name := w.Request.EchoHeader; name != "" {
 		r.echo = openai.NewEcho(name)
 	}
 	if w.After != nil {
-		r.shared, r.succeeds = w.After.shared, true
+		r.shared = w.After.shared
 		r.w.After = nil // otherwise each reload would keep one more runner in memory
 	}
 	r.log.name, r.log.log, r.log.hooks, r.log.ready.L = w.Name, w.Log, &r.w.Hooks, &r.mu
@@ -95,6 +104,7 @@ func (r *Runner) config() dispatch.Config {
 		HoldLanes: w.Hold, DropLate: w.Overload == Drop, MaxWait: w.MaxWait, History: w.History,
 		Ahead: cmp.Or(w.Ahead, aheadBytes), Paused: w.Paused, HoldReader: w.HoldReader, Waiting: w.Waiting,
 		Coupled:     w.Sides != nil,
+		Clock:       w.Place.Clock,
 		FollowsWall: !w.Plan.Closed() && (w.Plan.FollowsWall() || !w.Epoch.IsZero()),
 		Floats:      !w.Plan.FollowsWall() && w.Epoch.IsZero() && w.Begin.IsZero() && w.Sides == nil,
 		Breaker:     r.guard.breaker, Budget: w.Budget, Spending: r.spending, Slots: &r.slots, Moves: &r.mu.moves,

@@ -86,7 +86,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 		case dispatch.ReadOn:
 			r.readOn()
 		case dispatch.Retired:
-			r.endWork()
+			r.leave()
 		case dispatch.Done:
 			r.done()
 		case dispatch.WakeAt:

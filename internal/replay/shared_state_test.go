@@ -27,8 +27,8 @@ func TestRunnersShareLanes(t *testing.T) {
 				c := newBench(t, rows(50), closedLoop, &fake{ttft: time.Second}, func(w *Workload) {
 					w.Lanes, w.Begin, w.After, w.Rows = 7, start.Add(1500*time.Millisecond), b.Runner, 21
 				})
-				a.Retire(start.Add(time.Second))
-				b.Retire(start.Add(1500 * time.Millisecond))
+				a.Retire(instant(a, start.Add(time.Second)))
+				b.Retire(instant(b, start.Add(1500*time.Millisecond)))
 				flying := func() (n int) {
 					for _, x := range []*bench{a, b, c} {
 						n += int(x.counter(t, "replayd_requests_in_flight", ""))

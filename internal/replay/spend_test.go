@@ -94,7 +94,7 @@ func handOver(t *testing.T, first, second func(*Workload)) (old, next *bench) {
 		second(w)
 		w.Begin, w.After, w.Target = at, old.Runner, old.target
 	})
-	old.Retire(at)
+	old.Retire(instant(old, at))
 	next.run(t, until(t, 59*time.Second+950*time.Millisecond), t.Context())
 	<-ended
 	return old, next

@@ -55,16 +55,6 @@ func (r *Runner) Paused() bool { return r.shown.Load().paused }
 // SetDrain sets how long requests in flight may continue after a stop.
 func (r *Runner) SetDrain(d time.Duration) { r.drain.Store(int64(d)) }
 
-// Retire ends the runner at a planned instant. Rows due before that instant are sent. Later rows belong to the successor,
-// whose Begin is the same instant. At that instant waiting rows are dropped, and requests in flight may end.
-func (r *Runner) Retire(at time.Time) {
-	r.mu.Lock()
-	r.until = at
-	given := r.step(dispatch.Event{Kind: dispatch.Retire, At: at}, nil)
-	r.mu.Unlock()
-	r.start(given)
-}
-
 // Played returns a planned instant. All rows before it have fallen due here or in the predecessor. After the wall clock was
 // set back, it can be in the future.
 func (r *Runner) Played() time.Time {

@@ -30,7 +30,7 @@ type moment struct {
 // show publishes the view if it has changed. The lock is held. It runs in each step, before the writes, so it allocates only for changes: a loop
 // begins or ends, the clock was set, a pause, and each judgment while the guard is open.
 func (r *Runner) show() {
-	v := view{moment: moment{over: r.over, stopped: r.d.IsStopped(), paused: r.d.IsPaused(), warming: r.phase == measure.Warmup}}
+	v := view{moment: moment{over: r.over, stopped: r.d.Leaves(), paused: r.d.IsPaused(), warming: r.phase == measure.Warmup}}
 	if l := r.d.Playing(); l != nil {
 		v.plays, v.idle, v.loop, v.period, v.clock = true, l.Over(), l.Loop, l.Period, l.Clock()
 	}

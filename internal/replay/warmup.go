@@ -49,8 +49,8 @@ func (r *Runner) play(c dispatch.Config, s stage) {
 	c.Paused = r.d.IsPaused()
 	r.d, r.stage = dispatch.New(c), s
 	r.show()
-	if !r.until.IsZero() {
-		r.step(dispatch.Event{Kind: dispatch.Retire, At: r.until}, nil)
+	if !r.until.Own.IsZero() {
+		r.step(r.retirement(), nil)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestWarmupBeginsPaused(t *testing.T) {
 func TestWarmupRetires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, every(5, time.Second), once, &fake{ttft: time.Second}, func(w *Workload) { w.Warmup.Requests = 100 })
-		time.AfterFunc(1500*time.Millisecond, func() { b.Retire(time.Now().Add(time.Second)); b.SetDrain(time.Minute) })
+		time.AfterFunc(1500*time.Millisecond, func() { b.Retire(instant(b, time.Now().Add(time.Second))); b.SetDrain(time.Minute) })
 		begin := time.Now()
 		b.run(t, t.Context(), t.Context())
 		want(t, "in figures", len(b.kept.all), 0)

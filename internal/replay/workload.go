@@ -125,14 +125,6 @@ type Hooks struct {
 	Clipped *atomic.Int64 // counts the requests that came due and were clipped; nil: not counted
 }
 
-// Handover says when a workload begins, and from whom it takes over.
-type Handover struct {
-	Epoch  time.Time // start of the first loop; zero: when the target has answered a probe, or after 5 s
-	Begin  time.Time // rows due earlier belong to the predecessor, which retires then; zero: there is none
-	After  *Runner   // the predecessor; its budget and guard go on. nil: none
-	Paused bool      // begin paused
-}
-
 // Environment has the parts of the process that a workload uses.
 type Environment struct {
 	Client *openai.Client

@@ -57,6 +57,9 @@ func (d *Due) ID() string {
 // comparison have the same one, and so has a replay that joins the plan later.
 func (p *Plan) Place(d *Due) uint64 { return d.Place(max(1, p.o.Shard.Of), d.Loop.Number) }
 
+// Endless reports whether the rows of a loop have no end.
+func (p *Plan) Endless() bool { return p.src.Endless && p.rows == 0 }
+
 // Rereads reports whether a row can be read again, so that it need not be kept whole until it is sent.
 func (p *Plan) Rereads() bool { return p.src.Reread != nil }
 
