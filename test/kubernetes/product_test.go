@@ -61,6 +61,9 @@ func TestConfigurations(t *testing.T) {
 				}
 			}
 			c, _ := replayd(t, pod)
+			for i := range c.Args {
+				c.Args[i] = strings.ReplaceAll(c.Args[i], "$(POD_NAME)", "canary-replayd-1-99-x") // as the kubelet does
+			}
 			if said, err := run(t, "99", c.Args...); err == nil || !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
 				t.Errorf("%s %q: want %q, got %v: %q", mode, c.Args, want, err, said)
 			}
