@@ -9,26 +9,26 @@ import (
 	"testing"
 )
 
+// copied copies the chart into a folder that is not there yet.
+func copied(t *testing.T, into string) {
+	t.Helper()
+	if err := os.CopyFS(into, os.DirFS(chart)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // notes returns helm's text after an installation. Helm prints it
 // only with a cluster, so a copy of the chart has it as an object.
 func notes(t *testing.T, mode string, values ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "replayd")
-	if err := filepath.WalkDir(chart, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		name, _ := filepath.Rel(chart, path)
-		text := read(t, path)
-		if filepath.Base(path) == "NOTES.txt" {
-			name = "templates/notes.yaml"
-			text = "{{- define \"notes\" }}" + text + "{{ end -}}\nkind: Notes\nmetadata: {name: notes}\ntext: |{{ include \"notes\" . | nindent 2 }}\n"
-		}
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)
-	}); err != nil {
+	copied(t, dir)
+	path := filepath.Join(dir, "templates", "NOTES.txt")
+	text := "{{- define \"notes\" }}" + read(t, path) + "{{ end -}}\nkind: Notes\nmetadata: {name: notes}\ntext: |{{ include \"notes\" . | nindent 2 }}\n"
+	if err := os.WriteFile(filepath.Join(dir, "templates", "notes.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	return one[struct{ Text string }](t, objects(t, render(t, dir, append(plain(mode), values...)...)), "Notes", "").Text
@@ -57,6 +57,13 @@ func TestNotes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The notes name what the values have named otherwise.
+func TestNotesFollowValues(t *testing.T) {
+	has(t, notes(t, "job", "--set", "namespaceOverride=loads,records.existingClaim=kept"),
+		"kubectl -n loads get pods", "on the volume of records.")
+	has(t, notes(t, "deployment", "--set", "namespaceOverride=loads,service.port=80"), "canary-replayd.loads:80.")
 }
 
 // If each shard finds the start by itself, the shards may find different ones.

@@ -18,23 +18,23 @@ type rendering struct {
 
 const (
 	watched = "- --config=/etc/replayd/config/replayd.yaml - --config.watch"
-	whole   = "{name: config, mountPath: /etc/replayd/config, readOnly: true}"
+	whole   = "- mountPath: /etc/replayd/config name: config readOnly: true"
 	names   = "egress: - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}, " +
 		"{port: 5353, protocol: UDP}, {port: 5353, protocol: TCP}] "
 )
 
 var renderings = []rendering{
 	{"deployment with everything", full("deployment"), []string{
-		"replicas: 1 strategy: {type: Recreate}", // two would double the load
+		"replicas: 1 revisionHistoryLimit: 3 strategy: {type: Recreate}", // two would double the load
 		watched, whole, "drain: 1m30s", "terminationGracePeriodSeconds: 120 ",
-		"path: /traces/conversation_trace.jsonl", "{claimName: traces, readOnly: true}", "maxUnavailable: 0 ",
+		"path: /traces/conversation_trace.jsonl", "claimName: traces readOnly: true", "maxUnavailable: 0 ",
 		"kubernetes.io/metadata.name: monitoring ports: [{port: 9898, protocol: TCP}] " + names +
 			"- to: - namespaceSelector:",
 		"- {port: 8000, protocol: TCP}", "- {port: 9400, protocol: TCP}", "- ports: - port: 443 ",
 		"kind: ServiceMonitor", "scrapeClassicHistograms: true", "jobLabel: app.kubernetes.io/name",
 	}, []string{"-sample", "shard:"}},
 	{"deployment", plain("deployment"), []string{
-		"replicas: 1 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ",
+		"replicas: 1 revisionHistoryLimit: 10 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ",
 		"path: /traces/sample.jsonl",
 		"livenessProbe: httpGet: {path: /-/healthy,", "readinessProbe: httpGet: {path: /-/ready,",
 	}, []string{"shard:", "kind: NetworkPolicy"}},
@@ -45,12 +45,12 @@ var renderings = []rendering{
 		nil,
 	},
 	{"shards with everything", full("shards"), []string{
-		"kind: StatefulSet", "replicas: 4 serviceName: canary-replayd-shards podManagementPolicy: Parallel",
+		"kind: StatefulSet", "replicas: 4 revisionHistoryLimit: 10 serviceName: canary-replayd-shards podManagementPolicy: Parallel",
 		"name: canary-replayd-shards namespace: test", "clusterIP: None publishNotReadyAddresses: true", watched, whole,
 		"maxUnavailable: 1 ",
 		"shard: index: auto of: 4 speed: 20 trace: path: /traces/peak.jsonl.gz",
 		"shard: index: auto of: 4 trace: from: 10m path: /traces/tail.jsonl",
-		"mountPath: /records subPathExpr: $(POD_NAME)", names,
+		"mountPath: /records name: records subPathExpr: $(POD_NAME)", names,
 	}, []string{"-sample"}},
 	{
 		"nobody may scrape",

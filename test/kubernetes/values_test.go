@@ -42,7 +42,7 @@ func TestBadValues(t *testing.T) {
 		{engine + "trace: {existingClaim: a}", "trace.file: want the name"},
 		{engine + "trace: {existingClaim: a, path: /b, file: c}", "trace: want only one of"},
 		{engine + "trace: {file: c}", "trace.file: want trace.existingConfigMap"},
-		{engine + "config: {records: {path: /records/x}}", "records.volume: want a volume"},
+		{engine + "config: {records: {path: /records/x}}", "records: want a volume, an existingClaim or claim.enabled for config.records.path"},
 		{engine + "mode: shards\nconfig: {workloads: [{name: a, shard: {index: 0, of: 2}}]}", "config.workloads[0].shard: want shards.count"},
 		{engine + "mode: job\nconfig: {workloads: [{name: a}]}", "config: want target.url, trace and job.args in mode job"},
 		{engine + "existingConfigMap: a", "want neither target.url nor config"},
@@ -56,7 +56,26 @@ func TestBadValues(t *testing.T) {
 		{"mode: sidecar-example\npodDisruptionBudget: {enabled: true}", "podDisruptionBudget.enabled: want another mode"},
 		{"mode: sidecar-example\nmonitor: {enabled: true, kind: ServiceMonitor}", "monitor.kind: want PodMonitor"},
 		{engine + "dcgmService: {enabled: true}", "dcgmService.enabled: want mode sidecar-example"},
-		{engine + "config: {state: {path: /records/state}}", "records.volume: want a volume for config.state.path"},
+		{engine + "config: {state: {path: /records/state}}", "records: want a volume, an existingClaim or claim.enabled for config.state.path"},
+		{engine + "records: {existingClaim: a, claim: {enabled: true}}", "records: want only one of volume, existingClaim and claim.enabled"},
+		{"mode: sidecar-example\nrecords: {claim: {enabled: true}}", "records.claim.enabled: want another mode than sidecar-example"},
+		{engine + "nameOverride: my_replayd", "/nameOverride"},
+		{engine + "nameOverride: replayd-", "/nameOverride"},
+		{engine + "fullnameOverride: 1replayd", "/fullnameOverride"},
+		{engine + "namespaceOverride: a.b", "/namespaceOverride"},
+		{engine + "monitor: {enabled: true, interval: 5s, scrapeTimeout: 10s}", "monitor.scrapeTimeout: want at most the interval (5s), got 10s"},
+		{engine + "monitor: {enabled: true, interval: 1m30s, endpoint: {scrapeTimeout: 2m}}", "monitor.scrapeTimeout: want at most the interval (1m30s), got 2m"},
+		{engine + "monitor: {interval: 5}", "/monitor/interval"},
+		{engine + "monitor: {interval: ''}", "/monitor/interval"},
+		{engine + "monitor: {interval: null}", "'/monitor'"},
+		{engine + "monitor: {interval: 0s}", "/monitor/interval"},
+		{engine + "monitor: {interval: 30s1m}", "/monitor/interval"},
+		{engine + "monitor: {scrapeTimeout: 1.5s}", "/monitor/scrapeTimeout"},
+		{engine + "extraVolumes: [{emptyDir: {}}]", "/extraVolumes/0"},
+		{engine + "extraVolumeMounts: [{name: a}]", "/extraVolumeMounts/0"},
+		{engine + "service: {port: 0}", "/service/port"},
+		{engine + "service: {nodePort: 30080}", "service.nodePort: want the type NodePort or LoadBalancer"},
+		{engine + "mode: shards\nservice: {type: NodePort}", "service: want type, port and nodePort in mode deployment only"},
 		{engine + "config: {comparisons: [{name: rollout}]}", "/config/comparisons/0"},
 
 		// Secrets must not come into a ConfigMap, wherever they are.
@@ -126,13 +145,13 @@ func TestDocumentedConfigurations(t *testing.T) {
 	}
 }
 
-// The README's values, for a restricted namespace and for a trace that is too large for a ConfigMap, hold to the
-// standards.
+// The README's values for a restricted namespace, for records and for a large trace hold to the standards.
 func TestDocumentedValues(t *testing.T) {
 	for begin, has := range map[string][]string{
 		"# a restricted namespace\n": {"kind: NetworkPolicy", "policyTypes: [Ingress, Egress] ingress: - from:", names +
 			"- to:"},
-		"# a trace that is fetched\n": {"initContainers: - args: - --fail", "- --output - /data/conversation_trace.jsonl"},
+		"# records and state on a claim\n": {"- mountPath: /records name: records", "resources: requests: {storage: 20Gi}"},
+		"# a trace that is fetched\n":      {"initContainers: - args: - --fail", "- --output - /data/conversation_trace.jsonl"},
 	} {
 		_, begins, _ := strings.Cut(read(t, chart+"/README.md"), begin)
 		values, _, found := strings.Cut(begins, "```\n")
@@ -204,7 +223,7 @@ func flatten(t *testing.T, at string, schema map[string]any, value any, into map
 	}
 	for key, p := range properties {
 		v, ok := object[key]
-		if !ok && key != "global" { // Helm's own
+		if !ok {
 			t.Errorf("values.yaml: want %s%s, which values.schema.json has", at, key)
 		}
 		if ok {

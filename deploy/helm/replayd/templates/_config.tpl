@@ -40,18 +40,24 @@
 {{- if and $v.trace.file (not (or $v.trace.existingConfigMap $v.trace.existingClaim)) -}}
   {{- fail "trace.file: want trace.existingConfigMap or trace.existingClaim beside it" -}}
 {{- end -}}
-{{- with $v.config.records -}}
-  {{- if and .path (hasPrefix "/records/" .path) (not $v.records.volume) -}}
-    {{- fail "records.volume: want a volume for config.records.path: the root file system is read-only" -}}
+{{- if gt (len (compact (list $v.records.volume $v.records.existingClaim $v.records.claim.enabled))) 1 -}}
+  {{- fail "records: want only one of volume, existingClaim and claim.enabled" -}}
+{{- end -}}
+{{- range $key := list "records" "state" -}}
+  {{- $path := (get $v.config $key | default dict).path | default "" -}}
+  {{- if and (hasPrefix "/records/" $path) (not (include "replayd.records" $)) -}}
+    {{- fail (printf "records: want a volume, an existingClaim or claim.enabled for config.%s.path: the root file system is read-only" $key) -}}
   {{- end -}}
 {{- end -}}
-{{- with $v.config.state -}}
-  {{- if and .path (hasPrefix "/records/" .path) (not $v.records.volume) -}}
-    {{- fail "records.volume: want a volume for config.state.path: the root file system is read-only" -}}
+{{- with $v.service -}}
+  {{- if and (ne $v.mode "deployment") (or (ne .type "ClusterIP") .port .nodePort) -}}
+    {{- fail "service: want type, port and nodePort in mode deployment only: the Service of shards is headless, the other modes have none" -}}
   {{- end -}}
+  {{- if and .nodePort (eq .type "ClusterIP") -}}{{- fail "service.nodePort: want the type NodePort or LoadBalancer" -}}{{- end -}}
 {{- end -}}
 {{- if eq $v.mode "sidecar-example" -}}
   {{- if $v.networkPolicy.enabled -}}{{- fail "networkPolicy.enabled: want another mode than sidecar-example: it would hold the engine's traffic too" -}}{{- end -}}
+  {{- if $v.records.claim.enabled -}}{{- fail "records.claim.enabled: want another mode than sidecar-example: its pods would share one claim" -}}{{- end -}}
   {{- if $v.podDisruptionBudget.enabled -}}{{- fail "podDisruptionBudget.enabled: want another mode than sidecar-example: it is the engine's business" -}}{{- end -}}
 {{- else -}}
   {{- if $v.dcgmService.enabled -}}{{- fail "dcgmService.enabled: want mode sidecar-example: elsewhere the GPUs of replayd's node are not the target's; name the exporter in config.gpus" -}}{{- end -}}
@@ -98,14 +104,19 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The drain in whole seconds, rounded up. */}}
-{{- define "replayd.drainSeconds" -}}
-{{- $units := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 "d" 86400 "w" 604800 -}}
+{{/* A duration in seconds. */}}
+{{- define "replayd.seconds" -}}
+{{- $units := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 "d" 86400 "w" 604800 "y" 31536000 -}}
 {{- $sum := 0.0 -}}
-{{- range regexFindAll "[0-9.]+[a-z]+" .Values.config.drain -1 -}}
+{{- range regexFindAll "[0-9.]+[a-z]+" . -1 -}}
   {{- $sum = addf $sum (mulf (regexFind "[0-9.]+" . | float64) (get $units (regexFind "[a-z]+" .) | float64)) -}}
 {{- end -}}
-{{- ceil $sum | int -}}
+{{- $sum -}}
+{{- end -}}
+
+{{/* The drain in whole seconds, rounded up. */}}
+{{- define "replayd.drainSeconds" -}}
+{{- include "replayd.seconds" .Values.config.drain | float64 | ceil | int -}}
 {{- end -}}
 
 {{- define "replayd.gracePeriod" -}}
@@ -145,7 +156,7 @@
   {{- end -}}
 {{- end -}}
 {{- if and .Values.dcgmService.enabled (not $c.gpus) -}}
-  {{- $select := dict "namespace" .Release.Namespace "pod" (printf "%s-*" (include "replayd.fullname" .)) -}}
+  {{- $select := dict "namespace" (include "replayd.namespace" .) "pod" (printf "%s-*" (include "replayd.fullname" .)) -}}
   {{- $exporter := printf "http://%s.%s:%v/metrics" (include "replayd.dcgmService" .) .Values.dcgmService.namespace .Values.dcgmService.port -}}
   {{- $_ := set $c "gpus" (list (dict "target" (index $c.targets 0).name "dcgm_exporter" $exporter "select" $select)) -}}
 {{- end -}}

@@ -17,20 +17,26 @@ app.kubernetes.io/name: {{ include "replayd.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
-{{/* Labels of every object: the chart's own, then the user's. A key that comes twice is written once, the first of them. */}}
-{{- define "replayd.labels" -}}
-{{ include "replayd.labelsWith" (list . dict) }}
+{{- define "replayd.namespace" -}}
+{{- .Values.namespaceOverride | default .Release.Namespace -}}
 {{- end -}}
 
-{{/* The same with those of one kind of object, which come before commonLabels: a list of the context and them. */}}
-{{- define "replayd.labelsWith" -}}
+{{/* The metadata of an object, from a list of the context and what differs from the usual: name, namespace, labels, annotations. A label
+or annotation that comes twice is written once: the chart's own, or else that of the object, or else the one of all objects. */}}
+{{- define "replayd.metadata" -}}
 {{- $ := index . 0 -}}
+{{- $object := index . 1 -}}
 {{- $own := include "replayd.selectorLabels" $ | fromYaml -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-") -}}
 {{- $_ := set $own "app.kubernetes.io/version" $.Chart.AppVersion -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" $.Release.Service -}}
 {{- $_ := set $own "app.kubernetes.io/component" $.Values.mode -}}
-{{- merge $own (index . 1 | default dict) ($.Values.commonLabels | default dict) | toYaml -}}
+name: {{ $object.name | default (include "replayd.fullname" $) }}
+namespace: {{ $object.namespace | default (include "replayd.namespace" $) }}
+labels: {{- merge $own ($object.labels | default dict) ($.Values.commonLabels | default dict) | toYaml | nindent 2 }}
+{{- with merge (dict) ($object.annotations | default dict) ($.Values.commonAnnotations | default dict) }}
+annotations: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{/* Labels of the pods: those that the selectors want, and the user's. */}}
@@ -45,6 +51,10 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "replayd.fullname" . }}{{ ternary "-shards" "" (eq .Values.mode "shards") }}
 {{- end -}}
 
+{{- define "replayd.servicePort" -}}
+{{- .Values.service.port | default .Values.port -}}
+{{- end -}}
+
 {{- define "replayd.serviceAccountName" -}}
 {{- if .Values.serviceAccount.create -}}
 {{- default (include "replayd.fullname" .) .Values.serviceAccount.name -}}
@@ -53,9 +63,13 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
+{{/* A registry takes the place of the repository's own, which has a dot or a colon. */}}
 {{- define "replayd.image" -}}
 {{- with .Values.image -}}
 {{- $repository := required "image.repository: want the image that you built and pushed, such as registry.example.com/replayd" .repository -}}
+{{- with $.Values.global.imageRegistry | default .registry -}}
+{{- $repository = regexReplaceAll "^([^/]*[.:][^/]*/|localhost/)?" $repository (printf "%s/" .) -}}
+{{- end -}}
 {{- if .digest -}}
 {{ $repository }}@{{ .digest }}
 {{- else -}}

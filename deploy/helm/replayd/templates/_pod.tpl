@@ -4,26 +4,14 @@ serviceAccountName: {{ include "replayd.serviceAccountName" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false # they would put REPLAYD_PORT and the like into the environment, where replayd's own keys are
 terminationGracePeriodSeconds: {{ include "replayd.gracePeriod" . }} # above the drain
-{{- with .Values.imagePullSecrets }}
-imagePullSecrets: {{- toYaml . | nindent 2 }}
-{{- end }}
 {{- with .Values.podSecurityContext }}
 securityContext: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.priorityClassName }}
-priorityClassName: {{ . }}
+{{- $as := list "imagePullSecrets" "priorityClassName" "runtimeClassName" "dnsPolicy" "dnsConfig" "hostAliases" }}
+{{- range $key := concat $as (list "nodeSelector" "affinity" "tolerations" "topologySpreadConstraints") }}
+{{- with get $.Values $key }}
+{{ dict $key . | toYaml }}
 {{- end }}
-{{- with .Values.nodeSelector }}
-nodeSelector: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .Values.affinity }}
-affinity: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .Values.tolerations }}
-tolerations: {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with .Values.topologySpreadConstraints }}
-topologySpreadConstraints: {{- toYaml . | nindent 2 }}
 {{- end }}
 volumes: {{- include "replayd.volumes" . | nindent 2 }}
 {{- end -}}
@@ -49,8 +37,14 @@ ports:
 {{- with (include "replayd.env" . | fromYamlArray) }}
 env: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with .Values.extraEnvFrom }}
+envFrom: {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .Values.resources }}
 resources: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.lifecycle }}
+lifecycle: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .Values.securityContext }}
 securityContext: {{- toYaml . | nindent 2 }}
@@ -58,8 +52,8 @@ securityContext: {{- toYaml . | nindent 2 }}
 volumeMounts: {{- include "replayd.mounts" . | nindent 2 }}
 {{- end -}}
 
-{{/* A daemon's args and probes. Neither probe waits for the target: /-/ready says that replayd itself is up. There is no
-startupProbe: the page is there before the trace is read, and in a sidecar it would hold the engine's start back. */}}
+{{/* A daemon's args and probes. Neither probe waits for the target: /-/ready says that replayd itself is up. The chart has no
+startupProbe of its own: the page is there before the trace is read, and in a sidecar it would hold the engine's start back. */}}
 {{- define "replayd.serve" -}}
 args:
   - serve
@@ -86,18 +80,57 @@ readinessProbe:
   periodSeconds: 5
   timeoutSeconds: 5
   {{- end }}
+{{- with .Values.startupProbe }}
+startupProbe: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* A list in which each name or path comes once, from a list of the chart's items as text, the user's items, which come first where both
+have one, and the key of the name or path. */}}
+{{- define "replayd.once" -}}
+{{- $user := index . 1 | default list -}}
+{{- $key := index . 2 -}}
+{{- $taken := list -}}
+{{- range $user -}}{{- $taken = append $taken (get . $key) -}}{{- end -}}
+{{- $all := list -}}
+{{- range index . 0 | fromYamlArray -}}{{- if not (has (get . $key) $taken) -}}{{- $all = append $all . -}}{{- end -}}{{- end -}}
+{{- with concat $all $user -}}{{- toYaml . -}}{{- end -}}
+{{- end -}}
+
+{{/* What is mounted at /records: "volume", one that is there; "claim", one that the chart makes; "claims", one of each shard; or nothing. */}}
+{{- define "replayd.records" -}}
+{{- $r := .Values.records -}}
+{{- if or $r.volume $r.existingClaim -}}
+volume
+{{- else if or $r.claim.enabled (eq .Values.mode "job") -}}
+{{ ternary "claims" "claim" (eq .Values.mode "shards") }}
+{{- end -}}
+{{- end -}}
+
+{{- define "replayd.claim" -}}
+{{- with .Values.records.claim -}}
+accessModes: {{- .accessModes | default (list (ternary "ReadWriteMany" "ReadWriteOnce" (eq $.Values.mode "job"))) | toYaml | nindent 2 }}
+{{- with .storageClassName }}
+storageClassName: {{ . }}
+{{- end }}
+resources:
+  requests: {storage: {{ .size }}}
+{{- end -}}
 {{- end -}}
 
 {{- define "replayd.env" -}}
-{{- if or (eq .Values.mode "job") (and (eq .Values.mode "shards") .Values.records.volume) }}
-- {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
-{{- end }}
-{{- with .Values.extraEnv }}
-{{ toYaml . }}
-{{- end }}
+{{- $own := "" -}}
+{{- if or (eq .Values.mode "job") (and (eq .Values.mode "shards") (eq (include "replayd.records" .) "volume")) -}}
+{{- $own = "[{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]" -}}
+{{- end -}}
+{{- include "replayd.once" (list $own .Values.extraEnv "name") -}}
 {{- end -}}
 
 {{- define "replayd.volumes" -}}
+{{- include "replayd.once" (list (include "replayd.ownVolumes" .) .Values.extraVolumes "name") -}}
+{{- end -}}
+
+{{- define "replayd.ownVolumes" -}}
 {{- $v := .Values -}}
 {{- if ne $v.mode "job" }}
 - name: config
@@ -126,16 +159,17 @@ readinessProbe:
 {{- if $v.records.volume }}
 - name: records
   {{- toYaml $v.records.volume | nindent 2 }}
-{{- else if eq $v.mode "job" }}
+{{- else if or $v.records.existingClaim (eq (include "replayd.records" .) "claim") }}
 - name: records
-  persistentVolumeClaim: {claimName: {{ include "replayd.fullname" . }}-records}
-{{- end }}
-{{- with $v.extraVolumes }}
-{{ toYaml . }}
+  persistentVolumeClaim: {claimName: {{ $v.records.existingClaim | default (printf "%s-records" (include "replayd.fullname" .)) }}}
 {{- end }}
 {{- end -}}
 
 {{- define "replayd.mounts" -}}
+{{- include "replayd.once" (list (include "replayd.ownMounts" .) .Values.extraVolumeMounts "mountPath") -}}
+{{- end -}}
+
+{{- define "replayd.ownMounts" -}}
 {{- $v := .Values -}}
 {{- if ne $v.mode "job" }}
 - {name: config, mountPath: /etc/replayd/config, readOnly: true} # the whole folder: a file mounted by subPath would never change
@@ -147,14 +181,11 @@ readinessProbe:
 - {name: secret-{{ .name }}, mountPath: /etc/replayd/secrets/{{ .name }}, readOnly: true}
 {{- end }}
 - {name: tmp, mountPath: /tmp} # a compressed trace is unpacked there
-{{- if or $v.records.volume (eq $v.mode "job") }}
+{{- with include "replayd.records" . }}
 - name: records
   mountPath: /records
-  {{- if eq $v.mode "shards" }}
+  {{- if and (eq $v.mode "shards") (eq . "volume") }}
   subPathExpr: $(POD_NAME)
   {{- end }}
-{{- end }}
-{{- with $v.extraVolumeMounts }}
-{{ toYaml . }}
 {{- end }}
 {{- end -}}
