@@ -54,9 +54,6 @@ func (t *Tally) excess() float64 {
 	return float64(t.Candidate-t.Baseline) / float64(t.Pairs)
 }
 
-// NewDetector returns a detector with a bound.
-func NewDetector(bound float64) *Detector { return &Detector{bound: bound} }
-
 // Add adds the bit of a block. At an alarm it returns the blocks since the change, by the bettor that has won most since it last began, and the
 // detector begins anew.
 func (d *Detector) Add(one bool, block Span) (since Span, alarm bool) {

@@ -16,7 +16,7 @@ func TestDetectorIsFair(t *testing.T) {
 	means := [4][most + 1][len(stakes)]float64{}
 	alarms := 0.0 // by the end, at a bound of 8
 	for s := range uint32(1 << most) {
-		d, early := NewDetector(math.Inf(1)), NewDetector(8)
+		d, early := &Detector{bound: math.Inf(1)}, &Detector{bound: 8}
 		weights := [4]float64{1, 1, 1, 1}
 		for n := 1; n <= most; n++ {
 			one := s>>(n-1)&1 == 1
@@ -60,7 +60,7 @@ func TestDetectorIsFair(t *testing.T) {
 // With fair coins at least as many bits as the bound pass between alarms on average.
 func TestDetectorKeepsItsPromise(t *testing.T) {
 	const bound, alarms = 500, 400
-	d := NewDetector(bound)
+	d := &Detector{bound: bound}
 	rng := rand.New(rand.NewPCG(1, 1))
 	bits := 0
 	for n := 0; n < alarms; bits++ {
@@ -79,7 +79,7 @@ func TestDetectorFindsAChange(t *testing.T) {
 	var delays, errors []float64
 	for seed := range uint64(101) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		d := NewDetector(WatchBound(12, time.Minute))
+		d := &Detector{bound: WatchBound(12, time.Minute)}
 		for range 2000 {
 			if _, alarm := d.Add(rng.IntN(2) == 1, Span{}); alarm {
 				t.Fatalf("seed %d: a false alarm", seed)

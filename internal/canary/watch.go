@@ -78,7 +78,7 @@ type watched struct {
 }
 
 func newWatched(o Options, m Metric) watched {
-	d := *NewDetector(WatchBound(2*int(metrics), o.MinTime))
+	d := Detector{bound: WatchBound(2*int(metrics), o.MinTime)}
 	return watched{judged: newJudged(o, m), up: d, down: d, back: d}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // least is the fewest bits after which a detector of a watch can alarm: all are ones.
 func least(bound float64) int {
-	d := NewDetector(bound)
+	d := &Detector{bound: bound}
 	for n := 1; ; n++ {
 		if _, alarm := d.Add(true, Span{}); alarm {
 			return n

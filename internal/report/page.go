@@ -28,14 +28,8 @@ func (p *Page) Add(sections ...Section) {
 	}
 }
 
-// A Theme is the color scheme of a page; "" follows the reader's system.
+// A Theme is the color scheme of a page, dark or light; "" follows the reader's system.
 type Theme string
-
-// Themes.
-const (
-	Dark  Theme = "dark"
-	Light Theme = "light"
-)
 
 // A Fact is a setting or a count with its name.
 type Fact struct{ Name, Text string }

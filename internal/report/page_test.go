@@ -40,7 +40,7 @@ func TestPageGolden(t *testing.T) {
 		slower.Rows = append(slower.Rows, r)
 	}
 	two := HTML([]result.Run{run, slower})
-	two.Theme = Dark
+	two.Theme = "dark"
 	resulttest.Golden(t, "compared.html", []byte(withoutShapes(written(t, two))))
 }
 

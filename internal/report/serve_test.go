@@ -49,7 +49,7 @@ func ask(d *Dashboard, method, target, host string) *httptest.ResponseRecorder {
 
 func TestDashboard(t *testing.T) {
 	dir, sources := onDisk(t)
-	d := NewDashboard(sources, Dark, "Made by a test.", "localhost", "127.0.0.1", "::1")
+	d := NewDashboard(sources, "dark", "Made by a test.", "localhost", "127.0.0.1", "::1")
 	f := func(method, target, host string, status int, want ...string) {
 		t.Helper()
 		w := ask(d, method, target, host)
