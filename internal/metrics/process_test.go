@@ -3,12 +3,14 @@ package metrics
 import (
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"replayd/internal/scarce"
 	"replayd/test/measuretest"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -104,8 +106,9 @@ func FuzzCPUStat(f *testing.F) {
 	f.Add("5:cpu,cpuacct:/../a\n", "nr_periods 10\nthrottled_time -1\n")
 	f.Add("cpu:cpu:cpu:cpu", "nr_periods\n\n nr_periods 1")
 	f.Fuzz(func(t *testing.T, self, stat string) {
-		for _, name := range statCandidates(self) {
-			if !strings.HasPrefix(name, "sys/fs/cgroup/") || slices.Contains(strings.Split(name, "/"), "..") {
+		for _, own := range scarce.Cgroups(fstest.MapFS{"proc/self/cgroup": {Data: []byte(self)}}, "cpu") {
+			name := path.Join(own.Mount, own.Path)
+			if !strings.HasPrefix(name, "sys/fs/cgroup") || slices.Contains(strings.Split(name, "/"), "..") {
 				t.Errorf("%q leads to %q", self, name)
 			}
 		}
