@@ -73,8 +73,7 @@ func (p *promptFile) add(s replay.Sent) {
 	}
 	row := savedRow{Session: s.Due.Session, Delay: milliseconds(s.Due.Delay), Output: s.Due.OutputTokens}
 	if p.timed {
-		at := milliseconds(s.Offset)
-		row.Timestamp = &at
+		row.Timestamp = new(milliseconds(s.Offset))
 	}
 	extra, payload := s.Due.Extra, []byte(nil)
 	err := json.Unmarshal(s.Body, &body)

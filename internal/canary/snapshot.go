@@ -91,8 +91,7 @@ func (c *Comparison) Snapshot() Snapshot {
 		s.ToWarm = max(0, c.warm.Sub(c.last))
 	}
 	if c.looks != nil {
-		looks := c.looks.snapshot(c.last)
-		s.Looks = &looks
+		s.Looks = new(c.looks.snapshot(c.last))
 	}
 	for m := range c.overall {
 		s.Overall[m] = packed(c.overall[m][:])

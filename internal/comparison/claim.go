@@ -29,9 +29,8 @@ func claim(path string, now *Claim, to reporter) (*Claim, error) {
 		c.lock = now.lock // its file is this process's own
 		return c, nil
 	}
-	var locked *lockedError
 	err := c.lock.acquire()
-	if errors.As(err, &locked) {
+	if _, locked := errors.AsType[*lockedError](err); locked {
 		return nil, err
 	}
 	if err != nil {

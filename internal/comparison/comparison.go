@@ -119,11 +119,10 @@ func (c *Comparison) Side(of canary.Side, rows string, slo measure.SLO) Side {
 
 // Run judges every second until ctx is done, and then a last time.
 func (c *Comparison) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	tick := time.Tick(time.Second)
 	for {
 		select {
-		case now := <-tick.C:
+		case now := <-tick:
 			c.step(now, func() { c.pairing.Close(now.Add(-beginsWithin)) })
 		case <-ctx.Done():
 			c.queue.close()

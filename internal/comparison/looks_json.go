@@ -47,8 +47,7 @@ func looksOf(p *canary.PodsState) *looksJSON {
 		out.Metric = p.Metric.String()
 	}
 	if p.Next > 0 {
-		next := p.Next.Seconds()
-		out.Next = &next
+		out.Next = new(p.Next.Seconds())
 	}
 	for m, of := range p.Metrics {
 		if !math.IsNaN(of.Estimate) {

@@ -150,8 +150,7 @@ func jsonOf(c *Status) statusJSON {
 		out.Metric = j.Metric.String()
 	}
 	if j.Verdict == canary.Undecided && j.More > 0 {
-		seconds := (time.Duration(j.More) * j.BlockTime).Seconds()
-		out.BlocksNeeded, out.SecondsNeeded = &j.More, &seconds
+		out.BlocksNeeded, out.SecondsNeeded = &j.More, new((time.Duration(j.More) * j.BlockTime).Seconds())
 	}
 	if c.Options.Mode == canary.ModeVerdict {
 		out.Require, out.Pair, out.PairWhy, out.Looks = c.Options.Require, j.Pair, j.PairWhy, looksOf(&j.Pods)

@@ -47,8 +47,8 @@ func (s *Store) Claim(ctx context.Context, path string, wait time.Duration) (*Cl
 	deadline := time.Now().Add(wait)
 	for logged := false; ; {
 		c, err := claim(path, s.current(), s.reporter)
-		var locked *lockedError
-		if !errors.As(err, &locked) || !time.Now().Before(deadline) {
+		locked, ok := errors.AsType[*lockedError](err)
+		if !ok || !time.Now().Before(deadline) {
 			return c, err
 		}
 		if !logged {
@@ -179,11 +179,10 @@ func (s *Store) Keep(all []*Comparison) {
 
 // Run writes the file every minute until ctx is done.
 func (s *Store) Run(ctx context.Context) {
-	tick := time.NewTicker(time.Minute)
-	defer tick.Stop()
+	tick := time.Tick(time.Minute)
 	for {
 		select {
-		case <-tick.C:
+		case <-tick:
 			s.Write()
 		case <-ctx.Done():
 			return

@@ -35,13 +35,11 @@ func (l *turnLock) turn() uint64 {
 
 // lockWithin locks, or gives up after a time.
 func (l *turnLock) lockWithin(d time.Duration) bool {
-	end := time.NewTimer(d)
-	defer end.Stop()
 	select {
 	case l.held <- struct{}{}:
 		l.turns.Add(1)
 		return true
-	case <-end.C:
+	case <-time.After(d):
 		return false
 	}
 }

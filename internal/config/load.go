@@ -166,8 +166,7 @@ func into(out any, at string, entry any) fault.List {
 	}
 	var faults fault.List
 	for _, err := range flatten(d.Decode(entry)) {
-		var de *mapstructure.DecodeError
-		if errors.As(err, &de) {
+		if de, ok := errors.AsType[*mapstructure.DecodeError](err); ok {
 			faults = append(faults, fault.Fault{Key: fault.Join(at, de.Name()), Want: cause(de)})
 		} else {
 			faults = append(faults, fault.Fault{Key: at, Want: err.Error()})
@@ -207,8 +206,7 @@ func unknownKeys(at string, t reflect.Type, entry any) (faults fault.List) {
 
 // cause returns the text of the innermost error, without Go types where possible.
 func cause(de *mapstructure.DecodeError) string {
-	var kind *mapstructure.UnconvertibleTypeError
-	if errors.As(de, &kind) {
+	if kind, ok := errors.AsType[*mapstructure.UnconvertibleTypeError](de); ok {
 		return fmt.Sprintf("want %s, got %s", kindName(kind.Expected.Type()), valueName(de.Name(), kind))
 	}
 	for _, known := range [][2]string{

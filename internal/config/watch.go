@@ -25,11 +25,10 @@ func NewWatcher(path string) *Watcher {
 // Run reads the file at the given interval and sends each change to changes, until ctx ends.
 func (w *Watcher) Run(ctx context.Context, every time.Duration, changes chan<- struct{}) {
 	before := w.known
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	tick := time.Tick(every)
 	for {
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ctx.Done():
 			return
 		}

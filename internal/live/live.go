@@ -82,8 +82,7 @@ func (b *Board) changed() { b.renewed, b.full = true, nil }
 
 // Run updates the page once a second. When ctx ends, Run ends all streams, waits for them and returns nil.
 func (b *Board) Run(ctx context.Context) error {
-	ticker := time.NewTicker(second)
-	defer ticker.Stop()
+	ticker := time.Tick(second)
 	start := time.Now()
 	for {
 		now := time.Now()
@@ -92,7 +91,7 @@ func (b *Board) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			b.end()
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 }

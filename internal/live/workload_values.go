@@ -90,8 +90,7 @@ func (w *Workload) values(now time.Time) workloadValues {
 		f.Minute.WithinSLO = value(share)
 	}
 	if !s.Next.IsZero() {
-		next := span(max(0, s.Next.Sub(now)))
-		f.Next = &next
+		f.Next = new(span(max(0, s.Next.Sub(now))))
 	}
 	return f
 }

@@ -150,10 +150,7 @@ func (m *Meter) forgetModels(t *Target) {
 		if s.began.Before(gone.began) {
 			gone.began = s.began
 		}
-		gone.change(func(n *counts) {
-			sum := was.ledger().Add(n.ledger())
-			n.past = &sum
-		})
+		gone.change(func(n *counts) { n.past = new(was.ledger().Add(n.ledger())) })
 		for _, w := range learners {
 			w.mu.Lock()
 			w.parts = slices.DeleteFunc(w.parts, func(p *part) bool { return p.s == s })

@@ -141,10 +141,8 @@ func parseURL(raw string) (endpoint, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// url.Error repeats its input, and with it a password.
-		var inner *url.Error
-		if errors.As(err, &inner) {
-			err = inner.Err
+		if outer, ok := errors.AsType[*url.Error](err); ok { // it repeats its input, and with it a password
+			err = outer.Err
 		}
 		if strings.Contains(raw, "@") { // it repeats the part that it could not read, too
 			err = errors.New("want an address, got one that is none and has an @ in it")

@@ -38,11 +38,10 @@ func (c *Client) WatchCredentials(ctx context.Context) {
 	if c.late.Load() == nil {
 		return
 	}
-	tick := time.NewTicker(credentialsAge)
-	defer tick.Stop()
+	tick := time.Tick(credentialsAge)
 	for {
 		select {
-		case <-tick.C:
+		case <-tick:
 			_ = c.readCredentials() // Ready returns the error
 		case <-ctx.Done():
 			return

@@ -90,8 +90,7 @@ func (x *exchange) readHead() error {
 	if head := x.in.OneLength(); head != nil {
 		return x.head.Read(bufio.NewReaderSize(bytes.NewReader(head), len(head)))
 	}
-	var small *fasthttp.ErrSmallBuffer
-	if x.in.Room() == headBytes || !errors.As(err, &small) {
+	if _, small := errors.AsType[*fasthttp.ErrSmallBuffer](err); !small || x.in.Room() == headBytes {
 		return err
 	}
 	x.in.MakeRoom(headBytes)

@@ -18,8 +18,7 @@ var ownHeaders = []string{"Accept", "Expect", "Te", "Trailer", "Transfer-Encodin
 // follow_redirects and enable_http2 say: both are true in prometheus/common's defaults, so a wish cannot be told apart.
 func checkHTTP(cfg config.HTTPClientConfig) (config.HTTPClientConfig, error) {
 	if cfg.Authorization != nil {
-		a := *cfg.Authorization // Validate writes to it
-		cfg.Authorization = &a
+		cfg.Authorization = new(*cfg.Authorization) // Validate writes to it
 	}
 	if err := cfg.Validate(); err != nil {
 		return cfg, fault.At("http", err)

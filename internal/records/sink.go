@@ -176,16 +176,14 @@ func (s *Sink) Run(ctx context.Context) error {
 	var compression sync.WaitGroup
 	compression.Go(func() { s.compress(ctx) })
 	defer compression.Wait()
-	tick := time.NewTicker(sinkFlush)
-	defer tick.Stop()
-	ledgers := time.NewTicker(sinkTell)
-	defer ledgers.Stop()
+	tick := time.Tick(sinkFlush)
+	ledgers := time.Tick(sinkTell)
 	for {
 		select {
 		case <-ctx.Done():
 			return s.end()
-		case <-tick.C:
-		case <-ledgers.C:
+		case <-tick:
+		case <-ledgers:
 			s.WriteLedgers()
 		case <-s.wake:
 		}

@@ -240,8 +240,7 @@ func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool)
 	if len(off.X) > 0 {
 		p.Series = append(p.Series, off)
 	}
-	t := ParetoTable(points)
-	p.Table = &t
+	p.Table = new(ParetoTable(points))
 	return p, true
 }
 

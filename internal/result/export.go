@@ -160,8 +160,7 @@ func FailureOf(r Row) *ExportError {
 	e := &ExportError{Type: string(r.Outcome), Message: r.Error}
 	switch {
 	case r.Outcome == measure.Cancelled:
-		code := cancelledCode
-		e.Code = &code
+		e.Code = new(cancelledCode)
 	case r.Status > 0:
 		e.Code = &r.Status
 	}

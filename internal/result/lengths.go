@@ -56,8 +56,7 @@ func (c *lengthCount) add(l measure.Length) {
 func (c *lengthCount) lengths() LengthSum {
 	s := c.sum
 	if s.Other > 0 {
-		off := float64(c.ratios.Percentile(50)-time.Second) / float64(time.Second/100)
-		s.Median = &off
+		s.Median = new(float64(c.ratios.Percentile(50)-time.Second) / float64(time.Second/100))
 	}
 	return s
 }

@@ -34,12 +34,11 @@ func (t *Target) Run(ctx context.Context) error {
 			end()
 		}
 	}()
-	ticker := time.NewTicker(resolveEvery)
-	defer ticker.Stop()
+	ticker := time.Tick(resolveEvery)
 	for {
 		t.follow(ctx, ends, start)
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -129,7 +129,7 @@ func (x *exchange) read(r *http.Request) error {
 	b.Reset()
 	_ = x.control.SetReadDeadline(x.arrival.Add(bodyLimit)) // a recorder has no deadlines
 	if _, err := b.ReadFrom(http.MaxBytesReader(x.w, r.Body, maxBody)); err != nil {
-		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			return &refusal{http.StatusRequestEntityTooLarge, "BadRequestError", "body: want at most 16 MiB"}
 		}
 		return errLeft
@@ -146,8 +146,8 @@ func (x *exchange) read(r *http.Request) error {
 
 // refuse answers a bad request. A client that is gone gets no answer.
 func (x *exchange) refuse(err error) (outcome string) {
-	var bad *refusal
-	if !errors.As(err, &bad) {
+	bad, ok := errors.AsType[*refusal](err)
+	if !ok {
 		return Gone
 	}
 	x.fail(bad.status, bad.kind, bad.text)

@@ -98,10 +98,8 @@ func (b *Backlog) Flush(most time.Duration) {
 	}
 	empty := b.empty
 	b.mu.Unlock()
-	timer := time.NewTimer(most)
-	defer timer.Stop()
 	select {
 	case <-empty:
-	case <-timer.C:
+	case <-time.After(most):
 	}
 }

@@ -113,8 +113,7 @@ func (p *Progress) Print(w io.Writer, outlook func() Outlook, done <-chan struct
 // follow calls show at once, every second, and when done is closed.
 func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show func(o Outlook, elapsed time.Duration, ended bool)) {
 	start := time.Now()
-	tick := time.NewTicker(drawEvery)
-	defer tick.Stop()
+	tick := time.Tick(drawEvery)
 	for ended := false; ; {
 		now, o := time.Now(), outlook()
 		p.mark(now, o.Ledger.Finished())
@@ -123,7 +122,7 @@ func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show fun
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-done:
 			ended = true
 		}
