@@ -59,7 +59,7 @@ func TestCacheProperties(t *testing.T) {
 				c.store(keys)
 				want.use(keys[:min(len(keys), room)])
 			}
-			if len(c.at) != len(want.keys) || len(c.at) > room || len(c.blocks) > room+1 {
+			if len(c.at) != len(want.keys) || len(c.at) > room || c.blocks.Len() != len(c.at) {
 				t.Fatalf("room %d, step %d: holds %d blocks, want %d", room, step, len(c.at), len(want.keys))
 			}
 			for k := range c.at {
