@@ -294,13 +294,7 @@ func (s *PodsState) Finds(m Metric, pods int, o Options) float64 {
 	for stats.StudentPower(bound, freedom, high) < 0.9 && high < 1e6 {
 		low, high = high, 2*high
 	}
-	for range 30 {
-		if middle := (low + high) / 2; stats.StudentPower(bound, freedom, middle) < 0.9 {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
+	high = stats.Bisect(low, high, 30, func(shift float64) bool { return !(stats.StudentPower(bound, freedom, shift) < 0.9) })
 	return math.Exp(o.threshold(m) + high*s.Metrics[m].Spread*math.Sqrt(2/float64(pods)))
 }
 

@@ -3,6 +3,8 @@ package canary
 import (
 	"math"
 	"time"
+
+	"replayd/internal/stats"
 )
 
 // outageLeast is the excess of a block that is an outage: one side has far more bad requests. Outages are found in blocks as they come.
@@ -98,14 +100,7 @@ func (t Tally) upper(alpha float64) float64 {
 	case !t.excludes(high, alpha):
 		return math.Inf(1)
 	}
-	for range 20 {
-		if middle := (low + high) / 2; t.excludes(middle, alpha) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high
+	return stats.Bisect(low, high, 20, func(x float64) bool { return t.excludes(x, alpha) })
 }
 
 func (t Tally) times(factor float64) Tally {

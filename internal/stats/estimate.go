@@ -181,15 +181,8 @@ func (d Difference) P() float64 {
 	if d.spread.freedom() <= 0 || d.Value == 0 || math.IsNaN(d.Value) {
 		return 1
 	}
-	low, high := 0.0, 1e6
-	for range 60 {
-		if middle := (low + high) / 2; d.within(middle).Apart() {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return StudentTail(low/math.Sqrt(d.spread.inflation()), d.spread.freedom())
+	most := Bisect(1e6, 0, 60, func(times float64) bool { return d.within(times).Apart() })
+	return StudentTail(most/math.Sqrt(d.spread.inflation()), d.spread.freedom())
 }
 
 // A spread describes the error of a sum by the offsets of its blocks.

@@ -14,14 +14,19 @@ func StudentQuantile(tail, freedom float64) float64 {
 	for StudentTail(high, freedom) > tail && high < 1e12 {
 		low, high = high, 2*high
 	}
-	for range 100 {
-		if middle := (low + high) / 2; StudentTail(middle, freedom) > tail {
-			low = middle
+	return Bisect(low, high, 100, func(t float64) bool { return !(StudentTail(t, freedom) > tail) })
+}
+
+// Bisect halves the span from out to in so many times, and returns its end for which isIn is true. Either may be the greater.
+func Bisect(out, in float64, times int, isIn func(float64) bool) float64 {
+	for range times {
+		if middle := (out + in) / 2; isIn(middle) {
+			in = middle
 		} else {
-			high = middle
+			out = middle
 		}
 	}
-	return high
+	return in
 }
 
 // StudentPower is the probability that a statistic exceeds bound which would be Student's t, with the given degrees of freedom, if its
