@@ -102,11 +102,6 @@ func (p *Pair) logRatio(m Metric) float64 {
 	return math.Log(float64(cand) / float64(base))
 }
 
-func (b *block) reset() {
-	b.forgetLatencies()
-	*b = block{logs: b.logs, all: b.all}
-}
-
 func (b *block) forgetLatencies() {
 	for m := range b.logs {
 		b.logs[m], b.all[m] = b.logs[m][:0], b.all[m][:0]

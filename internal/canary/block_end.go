@@ -74,7 +74,8 @@ func (c *Comparison) end(at time.Time, queued [2]bool) {
 	}
 	c.freePods(at.Add(maxOverlap * max(c.options.MinTime, time.Second)))
 	c.answers.merge(&b.answers)
-	b.reset()
+	b.forgetLatencies()
+	*b = block{logs: b.logs, all: b.all}
 	c.ended++
 	c.lasted += at.Sub(c.opened)
 	for _, m := range blamed {

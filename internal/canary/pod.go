@@ -2,6 +2,7 @@ package canary
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -123,7 +124,7 @@ func (c *Comparison) freePods(until time.Time) {
 	for side := range c.pods {
 		for i := range c.pods[side] {
 			p := &c.pods[side][i]
-			p.free, p.ends = earlier(p.ends, until), time.Time{}
+			p.free, p.ends = slices.MinFunc([]time.Time{p.ends, until}, time.Time.Compare), time.Time{}
 		}
 	}
 }
@@ -139,16 +140,4 @@ func (c *Comparison) ChangePods(side Side) {
 	c.RestartLatencies()
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

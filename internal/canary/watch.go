@@ -118,7 +118,7 @@ func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction 
 		w.open.Begin = block.Begin
 	}
 	w.open.add(block.Tally)
-	if !w.enough() {
+	if float64(w.open.Pairs)*w.threshold < 1 && w.open.Pairs < maxOpenPairs {
 		return ""
 	}
 	block, w.open = w.open, Span{}
@@ -127,10 +127,6 @@ func (w *watched) share(block Span, more, fewer Tally, end time.Time) Direction 
 
 // maxOpenPairs bounds the blocks that are put together, for tolerances near 0.
 const maxOpenPairs = 10_000
-
-func (w *watched) enough() bool {
-	return float64(w.open.Pairs)*w.threshold >= 1 || w.open.Pairs >= maxOpenPairs
-}
 
 // within says whether a share is no longer beyond its tolerance in the direction of the state.
 func (w *watched) within(excess float64) bool {

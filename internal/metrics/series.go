@@ -207,7 +207,10 @@ func (n *counts) collectState(gauge shower) {
 	}
 	gauge(descObjective, n.options.Objective)
 	if n.hasSessions() {
-		collectSessionSLO(n.options.Sessions, gauge)
+		if most := n.options.Sessions.Makespan; most > 0 {
+			gauge(descSessionThreshold, most.Seconds())
+		}
+		gauge(descSessionObjective, SessionObjective)
 	}
 	gauge(descUp, map[bool]float64{false: 1}[n.fault])
 	gauge(descStuck, map[bool]float64{true: 1}[n.stuck])

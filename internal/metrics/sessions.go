@@ -16,13 +16,6 @@ var (
 // SessionObjective is the share of sessions that should be good.
 const SessionObjective = 0.9
 
-func collectSessionSLO(b measure.SessionSLO, gauge shower) {
-	if b.Makespan > 0 {
-		gauge(descSessionThreshold, b.Makespan.Seconds())
-	}
-	gauge(descSessionObjective, SessionObjective)
-}
-
 // sessionCounts counts sessions. begun = ended + those in progress holds at every scrape.
 type sessionCounts struct {
 	begun                    int64

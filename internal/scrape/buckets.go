@@ -45,7 +45,10 @@ func (r Row) histograms(p *Page) []Figure {
 		for _, s := range r.samples(p, name) {
 			switch {
 			case strings.HasSuffix(name, "_count"):
-				of(s).add(s.Value)
+				h := of(s)
+				h.counted = true
+				h.series++
+				h.count += s.Value
 			case strings.HasSuffix(name, "_sum"):
 				of(s).sum += s.Value
 			case strings.HasSuffix(name, "_bucket"):
@@ -61,12 +64,6 @@ func (r Row) histograms(p *Page) []Figure {
 		}
 	}
 	return figures
-}
-
-func (h *parts) add(count float64) {
-	h.counted = true
-	h.series++
-	h.count += count
 }
 
 func (h *parts) bucket(s Sample) {

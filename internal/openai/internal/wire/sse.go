@@ -46,10 +46,6 @@ func (s *Scanner) Reset() {
 	}
 	s.line = s.line[:0]
 	s.begun, s.cr = false, false
-	s.clear()
-}
-
-func (s *Scanner) clear() {
 	s.joined, s.single, s.lines = s.joined[:0], nil, 0
 	s.event = Event{}
 }
