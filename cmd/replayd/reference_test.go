@@ -33,6 +33,8 @@ Exit codes of every command:
 | 3 | ` + "`run`" + `: done, and ` + "`--slo`, `--min-goodput` or `--slo-attainment-fraction`" + ` was missed |
 | 129, 130, 143 | ended by SIGHUP (but for ` + "`serve`" + ` and nohup), SIGINT or SIGTERM; ` + "`run`" + ` has written its report, unless a part is stuck |
 | 141 | the reader of stdout went away; ` + "`run`" + ` ends with its own code |
+
+` + "`serve --exit-when-done`" + ` has those of ` + "`run`" + `: [a daemon that ends](../how-to/ci-gate.md#a-daemon-that-ends).
 `
 
 // The page has every command with its flags. Flags of AIPerf that are refused are in internal/cli/not_taken.txt.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -108,27 +107,13 @@ func (a *account) close(ledger measure.Ledger, cut error) {
 	}
 	_, err := io.WriteString(a.out, more.String())
 	a.fail(errors.Join(err, a.summary.WriteFailures(a.out, ledger, a.columns)))
-	switch share, _ := ledger.Attainment(); {
-	case a.verdict != nil:
-	case ledger.Outcomes[measure.OK] == 0:
-		said := strings.TrimSuffix("no request ended ok: "+result.NotOK(ledger), ": ")
-		if flag := cli.WayOut(a.summary.Failure(ledger)); flag != "" {
-			said += ": try " + flag
-		}
-		a.verdict = errors.New(said)
-	case a.unmeasured(ledger):
-		a.verdict = &exitError{exitMissed, fmt.Errorf("not measured: the time between tokens of %d of %d ok answers may be on either side of its bound, "+
-			"because one read held much of the answer: %s", ledger.Unjudged, ledger.Outcomes[measure.OK], result.CoalescedCauses)}
-	case share < a.least:
-		a.verdict = &exitError{exitMissed, errors.New("slo missed: " + a.summary.Missed(ledger, a.least))}
+	if a.verdict != nil {
+		return
 	}
-}
-
-// unmeasured reports whether over 5 % of the ok requests are not judged, so that the run may have reached the required attainment or
-// not.
-func (a *account) unmeasured(l measure.Ledger) bool {
-	most := float64(l.Good + l.Unjudged) // if all of them were good
-	return a.least > 0 && 20*l.Unjudged > l.Outcomes[measure.OK] && most >= a.least*float64(l.Expected)
+	a.verdict = judge(ledger, a.least, func() string { return a.summary.Missed(ledger, a.least) })
+	if flag := cli.WayOut(a.summary.Failure(ledger)); flag != "" && ledger.Outcomes[measure.OK] == 0 {
+		a.verdict = fmt.Errorf("%w: try %s", a.verdict, flag)
+	}
 }
 
 // cutShort returns the verdict of a run that a signal stopped, or nil if the signal came so late that no request was

@@ -10,6 +10,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/daemon"
+	"replayd/internal/measure"
 	"replayd/internal/visitors"
 )
 
@@ -35,12 +36,16 @@ func newServe(w *world) *cobra.Command {
 				return wrongInput(daemon.Check(c.Context(), cfg, w.log, err)) // adds the faults of the files
 			}
 			o := daemon.ServeOptions{Config: cfg, Version: version.Version, Log: w.log, LogDropped: w.dropped, Load: load, Hangup: w.hangups, Watch: watcher, Runs: w.drains}
-			return daemon.Serve(c.Context(), hardStop(c.Context()), o)
+			v := verdicts{begun: !cfg.ExitWhenDone}
+			o.Started = func(string, func() measure.Ledger) { v.begun = true }
+			o.Over = func(of config.Workload, l measure.Ledger, early error) { v.add(c.Context(), of, l, early) }
+			return v.err(c.Context(), daemon.Serve(c.Context(), hardStop(c.Context()), o))
 		},
 	}
 	c.Flags().StringVar(&file, "config", "replayd.yaml", "configuration file")
 	c.Flags().BoolVar(&watch, "config.watch", false, "reload the configuration file when its content changes")
 	// The values of these stand for keys of the configuration file; package config reads them.
+	c.Flags().Bool("exit-when-done", false, "end when all workloads, played once, are over, with the exit code of run")
 	c.Flags().String("web.listen-address", ":9797", "address of /metrics, host:port")
 	c.Flags().String("web.config.file", "", "exporter-toolkit's file for TLS and passwords")
 	c.Flags().Bool("web.enable-lifecycle", false, "POST /-/reload, /-/pause, /-/resume and /-/comparisons/NAME/restart work")

@@ -72,6 +72,8 @@ func (c *Config) Check() fault.List {
 		at := fmt.Sprintf("workloads[%d]", i)
 		checkName(f, at, w.Name, workloads)
 		w.check(at, f)
+		f.If(c.ExitWhenDone && w.Repeat.Mode != schedule.Once, at+".repeat.mode",
+			`want "once" for exit_when_done, got %q: this workload is never over`, w.Repeat.Mode)
 		t := targets[w.Target]
 		if t == nil {
 			f.Add(at+".target", "want the name of a target, got %q", w.Target)

@@ -21,12 +21,13 @@ import (
 // Config is the whole configuration; docs/reference/configuration.md is its reference. Paths are relative to the
 // working directory.
 type Config struct {
-	Web       Web           `koanf:"web"`
-	Drain     time.Duration `koanf:"drain"` // drain timeout on SIGTERM; the pod's grace period must be longer
-	Targets   []Target      `koanf:"targets"`
-	Workloads []Workload    `koanf:"workloads"`
-	Records   Records       `koanf:"records"`
-	State     State         `koanf:"state"`
+	Web          Web           `koanf:"web"`
+	Drain        time.Duration `koanf:"drain"`          // drain timeout on SIGTERM; the pod's grace period must be longer
+	ExitWhenDone bool          `koanf:"exit_when_done"` // serve ends when all workloads are over
+	Targets      []Target      `koanf:"targets"`
+	Workloads    []Workload    `koanf:"workloads"`
+	Records      Records       `koanf:"records"`
+	State        State         `koanf:"state"`
 
 	Comparisons []Comparison `koanf:"comparisons"`
 	GPUs        []GPU        `koanf:"gpus"`

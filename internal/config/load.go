@@ -41,6 +41,8 @@ var flagKeys = map[string]string{
 	"web.enable-pprof":     "web.enable_pprof",
 	"web.max-connections":  "web.max_connections",
 	"web.allowed-hosts":    "web.allowed_hosts",
+
+	"exit-when-done": "exit_when_done",
 }
 
 // Load reads the file at path, the environment (REPLAYD_WEB__LISTEN) and the given flags, in rising precedence, and

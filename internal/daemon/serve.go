@@ -42,8 +42,15 @@ type ServeOptions struct {
 	// called.
 	Runs func(config.Config)
 
+	// Over is called at the end for each workload, if the configuration says exit_when_done: with its requests, and with
+	// why it ended early, which is ErrCut if a stop cut its plan short; nil: it did not.
+	Over func(of config.Workload, l measure.Ledger, early error)
+
 	change func(*Options) // for tests; nil: none
 }
+
+// ErrCut says that a workload was stopped before its plan was over.
+var ErrCut = errors.New("stopped before its plan was over")
 
 // ErrBuild wraps the faults of a configuration or of the files that it names.
 type ErrBuild struct{ Err error }
@@ -54,10 +61,10 @@ func (e *ErrBuild) Error() string { return e.Err.Error() }
 func (e *ErrBuild) Unwrap() error { return e.Err }
 
 // Serve runs a configuration, and those of later reloads, until ctx is cancelled and the requests in flight have
-// drained, or until hard is cancelled. Records that cannot be written are logged and counted, and are no error. The
-// series of a workload that is over stay on /metrics. The stop is the start in reverse: requests first, the page last,
-// so that a last scrape sees how the requests ended. A stop waits for nothing that is stuck: then the error is a
-// LeftError.
+// drained, until hard is cancelled, or, with exit_when_done, until all workloads are over. Records that cannot be
+// written are logged and counted, and are no error. The series of a workload that is over stay on /metrics. The stop is
+// the start in reverse: requests first, the page last, so that a last scrape sees how the requests ended. A stop waits
+// for nothing that is stuck: then the error is a LeftError.
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
@@ -129,7 +136,7 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	if o.Started != nil {
 		o.Started(p.URL(), k.g.options.Meter.Ledger)
 	}
-	k.run(work, hard)
+	k.run(work, hard, stop)
 	o.Log.Info("stopping: no new requests, those in flight may finish", "drain", k.g.options.Config.Drain)
 	err = k.g.Close()
 	if left := (*LeftError)(nil); errors.As(err, &left) {
@@ -140,6 +147,11 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 		o.Log.Error("records were lost", "lost", k.g.shared.sink.Lost(), "err", err)
 	}
 	o.Log.Info("stopped: no request is in flight")
+	if k.g.options.Config.ExitWhenDone && o.Over != nil {
+		for _, w := range k.g.workloads {
+			o.Over(w.config, w.count.Ledger(), w.early())
+		}
+	}
 	return nil
 }
 

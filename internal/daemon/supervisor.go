@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -40,8 +41,9 @@ func newSupervisor(work context.Context, o ServeOptions, p *metrics.Process) *su
 
 var errStopping = fmt.Errorf("replayd is stopping: %w", context.Canceled)
 
-// run takes calls until work is cancelled. When it returns, no reload is in progress that can end in time.
-func (k *supervisor) run(work, hard context.Context) {
+// run takes calls until work is cancelled, or cancels it by stop when all workloads are over and the configuration says
+// so. When it returns, no reload is in progress that can end in time.
+func (k *supervisor) run(work, hard context.Context, stop func()) {
 	k.ending = k.g.shared.ending
 	reloads := make(chan struct{})
 	go func() {
@@ -50,9 +52,20 @@ func (k *supervisor) run(work, hard context.Context) {
 	}()
 	defer func() { endsBefore(reloads, k.ending.workloads) }() // one may be stuck in a file
 	for {
+		var over <-chan struct{} // closed when the first workload is over that is not yet; nil: that ends nothing
+		if g := k.g; g.options.Config.ExitWhenDone {
+			i := slices.IndexFunc(g.workloads, func(w *workload) bool { return !w.ended() })
+			if i < 0 {
+				g.options.Log.Info("all workloads are over: replayd ends, as exit_when_done says")
+				stop()
+				return
+			}
+			over = g.workloads[i].over
+		}
 		select {
 		case <-work.Done():
 			return
+		case <-over:
 		case call := <-k.calls:
 			done := make(chan struct{})
 			go func() {

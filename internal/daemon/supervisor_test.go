@@ -93,7 +93,7 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	b.k.g.Start(work, t.Context())
 	go func() {
 		defer close(b.over)
-		b.k.run(work, t.Context())
+		b.k.run(work, t.Context(), stop)
 		if err := b.k.g.Close(); err != nil {
 			t.Error(err)
 		}

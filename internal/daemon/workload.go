@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"reflect"
 	"slices"
@@ -87,6 +88,17 @@ func (w *workload) ended() bool {
 	default:
 		return false
 	}
+}
+
+// early returns why a workload that has ended ended early; nil: its plan is over.
+func (w *workload) early() error {
+	if why := w.failure.Load(); why != nil {
+		return errors.New(*why)
+	}
+	if w.current().Cut() {
+		return ErrCut
+	}
+	return nil
 }
 
 // remove removes a workload's series when it has ended.

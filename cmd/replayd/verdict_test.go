@@ -24,7 +24,7 @@ func TestUnmeasured(t *testing.T) {
 		{0, 0, 0, 100, 1, false},
 	} {
 		l := measure.Ledger{Good: c.good, Unjudged: c.unjudged, Expected: c.expected, Outcomes: map[measure.Outcome]int64{measure.OK: c.ok}}
-		if got := (&account{least: c.least}).unmeasured(l); got != c.want {
+		if got := unmeasured(l, c.least); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
 	}
