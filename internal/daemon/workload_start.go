@@ -9,6 +9,7 @@ import (
 	"replayd/internal/metrics"
 	"replayd/internal/openai"
 	"replayd/internal/replay"
+	"replayd/internal/schedule"
 )
 
 // start registers a workload's series and starts it.
@@ -76,7 +77,7 @@ func (g *Generation) prepare(w *workload, from handover) {
 		SLO: c.SLO.Bounds.Levels(), Objective: c.SLO.Objective, Sessions: c.SLO.Session,
 		Shard: metrics.Shard{Index: int(c.Shard.Index), Of: c.Shard.Of}, Trace: traceInfo(w.rows.stats),
 		FreeOutput: t.Output != openai.OutputExact, Sheds: c.Overload == replay.Drop,
-		Replicas: t.Replica != "", Echo: c.Request.EchoHeader != "", Target: w.server.shown, Learn: t.Model == "",
+		Replicas: t.Replica != "", Echo: c.Request.EchoHeader != "", Cron: c.Repeat.Mode == schedule.Cron, Target: w.server.shown, Learn: t.Model == "",
 	})
 	parts := replay.Workload{
 		Traffic: w.traffic(), Hooks: w.hooks(&o, shared.sink), Environment: w.environment(&o, shared),

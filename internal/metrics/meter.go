@@ -46,6 +46,7 @@ type WorkloadOptions struct {
 	Trace      TraceInfo
 	Replicas   bool // the target's answers name the replica that answers
 	Echo       bool // a header of the answers is sent back
+	Cron       bool // loops begin by a cron expression
 	FreeOutput bool // the server may stop before the trace's length (output: max, free); this is no mismatch
 	Sheds      bool // a request without a free lane is dropped at once (overload: drop), and is then not eligible
 

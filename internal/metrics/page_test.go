@@ -108,7 +108,7 @@ var (
 
 // levels are the service levels of the fixtures.
 var levels = WorkloadOptions{
-	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Echo: true, Shard: Shard{2, 4}, Trace: mooned,
+	SLO: measuretest.SLO, Objective: 0.995, Replicas: true, Echo: true, Cron: true, Shard: Shard{2, 4}, Trace: mooned,
 	Sessions: measure.SessionSLO{Makespan: 10 * time.Minute},
 }
 
@@ -154,6 +154,7 @@ func script(w *Workload) []*measure.Request {
 	w.Routed(false, measure.EchoUnusable)
 	w.Routed(false, measure.EchoKept)
 	w.LoopCompleted()
+	w.ActivationsSkipped(3)
 	for _, s := range measuretest.Sessions() {
 		w.SessionBegun()
 		w.SessionEnded(&s)
@@ -219,6 +220,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(0, "timestamp_source_info", "source=read")
 	f(3, "loop")
 	f(1, "loops_completed_total")
+	f(3, "activations_skipped_total")
 	f(90, "position_seconds")
 	f(1, "paused")
 	f(1, "guard_open", "limit=missing_metrics")

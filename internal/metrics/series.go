@@ -51,6 +51,7 @@ type counts struct {
 	options   WorkloadOptions // of the latest workload, without its target and its trace
 	playback  playback
 	loopsDone int64
+	skipped   int64                   // activations
 	guard     [limits.NumLimits]int64 // workloads with an open limit: two while one drains
 	latest    *Workload               // the latest workload, whose fault is shown
 	fault     bool
@@ -176,6 +177,9 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 		}
 	}
 	counter(descLoopsDone, float64(n.loopsDone))
+	if n.options.Cron {
+		counter(descSkipped, float64(n.skipped))
+	}
 	if n.hasSessions() {
 		n.collectSessions(counter, gauge)
 	}

@@ -74,6 +74,9 @@ func (w *Workload) LoopStarted(number int64, every time.Duration) {
 // LoopCompleted counts a completed loop.
 func (w *Workload) LoopCompleted() { w.change(func(c *counts) { c.loopsDone++ }) }
 
+// ActivationsSkipped counts n activations that began no loop.
+func (w *Workload) ActivationsSkipped(n int) { w.change(func(c *counts) { c.skipped += int64(n) }) }
+
 // Paused records whether the workload is paused.
 func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.playback.paused = paused }) }
 

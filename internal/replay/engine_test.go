@@ -168,7 +168,7 @@ func newBench(t *testing.T, src schedule.Source, o schedule.Options, f *fake, ch
 		Environment: Environment{
 			Client: client, Target: target, Log: log, Drain: 30 * time.Second, Pacer: own,
 			Count: metrics.NewMeter(registry).Workload(metrics.Labels{Workload: "w", Target: "t"},
-				metrics.WorkloadOptions{Replicas: true, Echo: true}),
+				metrics.WorkloadOptions{Replicas: true, Echo: true, Cron: o.Mode == schedule.Cron}),
 		},
 	}
 	if change != nil {

@@ -75,7 +75,9 @@ func (f *feed) run(ctx context.Context) (err error) {
 			if f.r.closed && f.filtered >= max(lp.rows, fewFiltered) || f.r.w.Sides != nil && f.r.w.HoldReader && lp.rows > 0 && f.filtered >= 2*lp.rows {
 				return f.tooLong()
 			}
-			err = f.room(ctx, lp, next.Start)
+			if err = f.room(ctx, lp, next.Start); err == nil {
+				f.reportSkipped(lp.Loop.Loop, next)
+			}
 		}
 		switch {
 		case err == nil:
@@ -106,6 +108,19 @@ func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 		return schedule.Loop{}, false
 	}
 	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
+}
+
+// reportSkipped reports the activations that a loop left out.
+func (f *feed) reportSkipped(l, next schedule.Loop) {
+	n := f.r.w.Plan.Skipped(l) // not under the lock
+	if n == 0 {
+		return
+	}
+	f.r.count.ActivationsSkipped(n)
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.log.say(slog.LevelInfo, "activations left out: they fell into the pass", "activations", n,
+		"next", next.Start.UTC().Format(time.RFC3339))
 }
 
 // openLoop begins a loop in the dispatcher, one that follows the loop before or enters the plan, from an instant on.

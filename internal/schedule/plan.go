@@ -124,6 +124,15 @@ func (p *Plan) Period(l Loop) time.Duration {
 	return p.every
 }
 
+// Skipped returns the number of activations that a loop of mode Cron leaves out because they fall into it, at most
+// 20,000. It may take tens of milliseconds. In other modes it is 0.
+func (p *Plan) Skipped(l Loop) int {
+	if p.o.Mode != Cron {
+		return 0
+	}
+	return p.runs.skipped(l.Start.Round(0))
+}
+
 // FollowsWall reports whether loops begin at instants of the wall clock, with align wall_clock and Cron. Then setting the clock
 // moves the position in the trace.
 func (p *Plan) FollowsWall() bool {

@@ -63,6 +63,18 @@ func (r *runs) after(start time.Time) time.Time {
 	return next
 }
 
+// mostSkipped bounds the work of counting to tens of milliseconds: it is two weeks of activations, one a minute.
+const mostSkipped = 20_000
+
+// skipped counts the activations after the start of a run, up to that of the next, which begin none: all but one.
+func (r *runs) skipped(start time.Time) (n int) {
+	next := r.after(start)
+	for at := r.calendar.from(start.Add(1)); n <= mostSkipped && !at.After(next); at = r.calendar.from(at.Add(1)) {
+		n++
+	}
+	return n - 1
+}
+
 // anchor is the start of a run, at or before an activation, that is known without the runs before it.
 func (r *runs) anchor(activation time.Time) time.Time {
 	free := max(1, r.length)

@@ -219,3 +219,45 @@ func TestRunsASecondWay(t *testing.T) {
 		t.Errorf("%d runs, %d times anew: too few to show anything", runs, anew)
 	}
 }
+
+// All activations that fall into a run are left out, but for the one that waits. One at the last row falls into none.
+func TestSkippedActivations(t *testing.T) {
+	const friday = "2026-03-06 00:00:00"
+	for _, c := range []struct {
+		expression string
+		overlap    Overlap
+		length     time.Duration
+		from       string
+		want       int
+	}{
+		{"0 3 * * *", Skip, 12 * time.Hour, friday, 0},
+		{"* * * * *", Skip, time.Minute - 1, friday, 0},
+		{"* * * * *", Skip, time.Minute, friday, 0},
+		{"* * * * *", Skip, 90 * sec, friday, 1},
+		{"* * * * *", Queue, time.Minute, friday, 0},
+		{"* * * * *", Queue, 90 * sec, friday, 0},                    // the one after a minute waits
+		{"* * * * *", Queue, 90 * sec, "2026-03-06 00:01:30", 1},     // two: after 30 s, and at the last row
+		{"*/10 3 * * *", Queue, 50 * time.Minute, friday, 4},         // 3:10 waits, and 3:20 to 3:50 do not
+		{"0 * * * *", Skip, 25 * time.Hour, friday, 24},              // the 25th begins the next
+		{"* * * * *", Skip, 7*day - time.Minute, friday, 7*1440 - 2}, // until the border on Monday in four weeks
+		{"* * * * *", Skip, 100 * day, friday, mostSkipped},
+		{"0 2 * * *", Skip, 3 * day, "2026-03-29 00:00:00", 2},
+	} {
+		p := cronPlan(t, c.expression, "Europe/Berlin", c.overlap, c.length)
+		l := p.Loop(time.Time{}, utc(c.from).Add(1))
+		if got := p.Skipped(l); got != c.want {
+			t.Errorf("%q %s of %v in the run from %v: want %d, got %d", c.expression, c.overlap, c.length, l.Start, c.want, got)
+		}
+	}
+	if n := plan(t, at(0, sec), Options{Repeat: Repeat{Mode: Loops, Align: WallClock}}).Skipped(Loop{}); n != 0 {
+		t.Errorf("a plan without activations leaves %d out", n)
+	}
+}
+
+func BenchmarkSkipped(b *testing.B) {
+	p := cronPlan(b, "* * * * *", "Europe/Berlin", Skip, 100*day)
+	l := p.Loop(time.Time{}, utc("2026-03-06 00:00:00"))
+	for b.Loop() {
+		p.Skipped(l)
+	}
+}
