@@ -8,9 +8,11 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/canary"
 	"replayd/internal/comparison"
 	"replayd/internal/config"
 	"replayd/internal/dispatch"
@@ -260,6 +262,10 @@ func (g *Generation) openWorkload(
 	if len(faults) > 0 || faulty[at] || server == nil {
 		_ = opened.Close() // the faults are returned
 		return nil, faults
+	}
+	if pass, interval, overlaps := w.plan.Overlaps(time.Now()); overlaps && side.is == canary.Baseline {
+		g.options.Log.Warn("a pass is longer than the time between activations: those that fall into it are left out",
+			"workload", c.Name, "pass", pass, "interval", interval)
 	}
 	return w, nil
 }

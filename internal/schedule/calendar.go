@@ -72,6 +72,16 @@ func (c *calendar) from(t time.Time) time.Time {
 	}
 }
 
+// interval returns the least time between two of the next activations: of a year, but at least of two and at most of 400.
+func (c *calendar) interval(t time.Time) time.Duration {
+	at, least := c.from(t), Longest
+	for n := 0; n < 400 && (n == 0 || at.Sub(t) < 53*week); n++ {
+		next := c.from(at.Add(1))
+		at, least = next, min(least, next.Sub(at))
+	}
+	return least
+}
+
 // last returns the last activation at or before an instant.
 func (c *calendar) last(t time.Time) time.Time {
 	for {

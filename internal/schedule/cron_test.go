@@ -321,3 +321,26 @@ func TestNumbersOfRunsAreTheirOwn(t *testing.T) {
 		}
 	}
 }
+
+func TestOverlaps(t *testing.T) {
+	for _, c := range []struct {
+		expression string
+		length     time.Duration
+		interval   time.Duration
+		want       bool
+	}{
+		{"* * * * *", 90 * sec, time.Minute, true},
+		{"* * * * *", time.Minute, time.Minute, false},       // over at the activation
+		{"0 3 * * *", 12 * time.Hour, 23 * time.Hour, false}, // the day of 23 hours
+		{"0 9,10 * * mon", 2 * time.Hour, time.Hour, true},
+		{"0 0 29 2 *", time.Hour, 4*365*day + day, false},
+	} {
+		pass, interval, ok := cronPlan(t, c.expression, "Europe/Berlin", Skip, c.length).Overlaps(utc("2026-03-06 00:00:00"))
+		if pass != c.length || interval != c.interval || ok != c.want {
+			t.Errorf("%q with passes of %v: want %v, %v, got %v, %v, %v", c.expression, c.length, c.interval, c.want, pass, interval, ok)
+		}
+	}
+	if _, _, ok := plan(t, at(0, sec), Options{Repeat: Repeat{Mode: Loops, Align: WallClock}}).Overlaps(utc("2026-03-06 00:00:00")); ok {
+		t.Error("a plan without activations overlaps with them")
+	}
+}

@@ -133,6 +133,16 @@ func (p *Plan) Skipped(l Loop) int {
 	return p.runs.skipped(l.Start.Round(0))
 }
 
+// Overlaps returns the length of a pass of mode Cron and the least time between its activations after an instant. ok is
+// false if no pass is longer than that, and in other modes.
+func (p *Plan) Overlaps(t time.Time) (pass, interval time.Duration, ok bool) {
+	if p.o.Mode != Cron {
+		return 0, 0, false
+	}
+	interval = p.runs.calendar.interval(t)
+	return p.length, interval, p.length > interval
+}
+
 // FollowsWall reports whether loops begin at instants of the wall clock, with align wall_clock and Cron. Then setting the clock
 // moves the position in the trace.
 func (p *Plan) FollowsWall() bool {
