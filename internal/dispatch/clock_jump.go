@@ -77,6 +77,21 @@ func (d *Dispatcher) isMissed(at time.Time) bool {
 	return !d.rejoined.IsZero() && !at.After(d.rejoined)
 }
 
+// Reached returns the planned instant at which a reader that is through with a loop goes on: loops that were over by
+// then are left out. It is that of the wall clock if the plan's loops lie on it, else the end of the latest standstill;
+// zero: there was none, or it moved the begin of the plan. It is no later than the end of the plan and the handover:
+// what comes after them is nobody's, or another's.
+func (d *Dispatcher) Reached(l *Loop, now Clock, onWall bool) time.Time {
+	clock, at := l.clock, latest(d.rejoined, d.stood[1])
+	switch {
+	case onWall:
+		clock, at = now, now.Own
+	case at.IsZero(), d.Floats && !d.underWay:
+		return time.Time{}
+	}
+	return clock.Planned(earlier(earlier(at, d.ends), d.retires(now)))
+}
+
 // align rejoins the plan where the wall clock is, when that has moved away by more than a second: it was set, or the system was
 // suspended, in which the monotonic clock stands still. A plan that does not follow the wall clock continues unchanged. It returns false if the wall clock has not moved.
 func (d *Dispatcher) align(now Clock) (moved bool) {

@@ -138,3 +138,64 @@ func TestStandstillBeforeTheBegin(t *testing.T) {
 		})
 	}
 }
+
+// A reader that is through with a loop goes on where a standstill has ended, and no later than the plan's end and the
+// handover. Where the plan's loops lie on the wall clock, it goes on where that is. A begin that moves leaves nothing
+// out.
+func TestReached(t *testing.T) {
+	const began, ended = 1 * time.Second, 7 * time.Second // of the standstill
+	wall := Config{FollowsWall: true}
+	at := func(kind Kind, at, period time.Duration) Event {
+		return Event{Kind: kind, At: epoch.Add(at), Period: period}
+	}
+	for name, c := range map[string]struct {
+		config Config
+		under  bool          // a row has come due before
+		stands bool          // there is a standstill
+		ahead  time.Duration // by which the wall clock is set in that time
+		onWall bool
+		event  Event         // at the begin
+		want   time.Duration // planned, since epoch; -1: nowhere
+	}{
+		"no standstill":              {under: true, want: -1},
+		"a standstill":               {under: true, stands: true, want: ended},
+		"a clock that was set":       {under: true, ahead: time.Hour, want: -1},
+		"before a begin that moves":  {config: Config{Floats: true}, stands: true, want: -1},
+		"after such a begin":         {config: Config{Floats: true}, under: true, stands: true, want: ended},
+		"before a begin that stands": {stands: true, want: ended},
+		"an epoch, no standstill":    {config: wall, under: true, want: -1},
+		"an epoch, a sleep":          {config: wall, under: true, ahead: time.Hour, want: time.Hour + ended},
+		"the plan's end":             {under: true, stands: true, event: at(Bounds, 0, 4*time.Second), want: 4 * time.Second},
+		"a handover":                 {under: true, stands: true, event: at(Retire, 5*time.Second, 0), want: 5 * time.Second},
+		"a later handover":           {under: true, stands: true, event: at(Retire, 8*time.Second, 0), want: ended},
+		"the wall clock":             {config: wall, onWall: true, want: ended},
+		"the wall clock, set a bit":  {config: wall, onWall: true, ahead: time.Millisecond, want: ended + time.Millisecond},
+		"the wall clock, a handover": {
+			config: wall, onWall: true, stands: true, ahead: time.Hour,
+			event: at(Retire, time.Minute, 0), want: time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.config.Lanes = 9
+			s := &setting{Dispatcher: New(c.config)}
+			l := s.begin(0, false)
+			if c.event.Kind != Tick {
+				s.step(c.event)
+			}
+			if c.under {
+				s.read(l, began/2)
+			}
+			for !c.stands && s.own < ended || s.own < began {
+				s.own += time.Second / 2
+				s.step(Event{Kind: Tick})
+			}
+			s.own, s.wall = ended, c.ahead
+			s.step(Event{Kind: Poll})
+			own := epoch.Add(s.own)
+			got := s.Reached(l, Clock{own, own.Add(s.wall)}, c.onWall)
+			if want := epoch.Add(c.want); c.want < 0 && !got.IsZero() || c.want >= 0 && !got.Equal(want) {
+				t.Errorf("want %v after the epoch, got %v", c.want, got.Sub(epoch))
+			}
+		})
+	}
+}

@@ -67,6 +67,7 @@ var (
 	descLoop      = desc("loop", "Number that tells the loop being played from others. Counted since 1970 with align wall_clock, in minutes since 1970 with cron, else from 0.")
 	descLoopsDone = desc("loops_completed_total", "Loops over the trace that were played to their end.")
 	descSkipped   = desc("activations_skipped_total", "Activations of the cron expression that fell into a pass and began none.")
+	descLoopsLeft = desc("loops_skipped_total", "Whole loops left out: they were over before their first row was read.")
 	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")

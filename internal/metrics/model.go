@@ -115,7 +115,7 @@ func (w *Workload) moveState(from, to *series) {
 // untouched reports whether a series has never counted anything.
 func (s *series) untouched() (so bool) {
 	s.change(func(n *counts) {
-		so = n.expected == 0 && n.sessions.begun == 0 && n.loopsDone == 0 && n.past == nil &&
+		so = n.expected == 0 && n.sessions.begun == 0 && n.loopsDone == 0 && n.loopsLeft == 0 && n.past == nil &&
 			n.dropped == [measure.NumDropReasons]int64{}
 	})
 	return so

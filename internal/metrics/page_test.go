@@ -155,6 +155,7 @@ func script(w *Workload) []*measure.Request {
 	w.Routed(false, measure.EchoKept)
 	w.LoopCompleted()
 	w.ActivationsSkipped(3)
+	w.LoopsSkipped(2)
 	for _, s := range measuretest.Sessions() {
 		w.SessionBegun()
 		w.SessionEnded(&s)
@@ -221,6 +222,7 @@ func TestPageAfterRequests(t *testing.T) {
 	f(3, "loop")
 	f(1, "loops_completed_total")
 	f(3, "activations_skipped_total")
+	f(2, "loops_skipped_total")
 	f(90, "position_seconds")
 	f(1, "paused")
 	f(1, "guard_open", "limit=missing_metrics")

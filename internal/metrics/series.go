@@ -52,6 +52,7 @@ type counts struct {
 	playback  playback
 	loopsDone int64
 	skipped   int64                   // activations
+	loopsLeft int64                   // that were left out
 	guard     [limits.NumLimits]int64 // workloads with an open limit: two while one drains
 	latest    *Workload               // the latest workload, whose fault is shown
 	fault     bool
@@ -180,6 +181,7 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 	if n.options.Cron {
 		counter(descSkipped, float64(n.skipped))
 	}
+	counter(descLoopsLeft, float64(n.loopsLeft))
 	if n.hasSessions() {
 		n.collectSessions(counter, gauge)
 	}

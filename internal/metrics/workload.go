@@ -77,6 +77,9 @@ func (w *Workload) LoopCompleted() { w.change(func(c *counts) { c.loopsDone++ })
 // ActivationsSkipped counts n activations that began no loop.
 func (w *Workload) ActivationsSkipped(n int) { w.change(func(c *counts) { c.skipped += int64(n) }) }
 
+// LoopsSkipped counts n loops that were left out.
+func (w *Workload) LoopsSkipped(n int64) { w.change(func(c *counts) { c.loopsLeft += n }) }
+
 // Paused records whether the workload is paused.
 func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.playback.paused = paused }) }
 

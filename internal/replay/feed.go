@@ -68,7 +68,7 @@ func (f *feed) run(ctx context.Context) (err error) {
 		lp := f.openLoop(l, from, follows)
 		err := f.readLoop(ctx, lp, from)
 		if err == nil {
-			next, ok := f.after(lp, f.r.w.clock().Wall)
+			next, ok := f.after(lp)
 			if !ok {
 				return nil
 			}
@@ -82,8 +82,9 @@ func (f *feed) run(ctx context.Context) (err error) {
 		switch {
 		case err == nil:
 			// Read again at the border: the wall clock may have been set since the last row was read.
-			l, _ = f.after(lp, f.r.w.clock().Wall)
-			from, follows = l.Start, true
+			next, _ := f.after(lp)
+			f.leaveOut(l, next)
+			l, from, follows = next, next.Start, true
 		case errors.Is(err, errOffPlan):
 			from, follows = f.now(), false
 			l = f.loop(from)
@@ -98,9 +99,9 @@ func (f *feed) run(ctx context.Context) (err error) {
 
 // after returns the next loop. A closed loop at the end of its plan, and a warm-up, repeat the trace until they have read their number
 // of rows.
-func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
+func (f *feed) after(lp *reading) (schedule.Loop, bool) {
 	if f.r.phase != measure.Warmup {
-		if next, ok := f.r.w.Plan.Next(lp.Loop.Loop, now); ok && (!f.r.closed || lp.rows > 0) {
+		if next, ok := f.r.w.Plan.Next(lp.Loop.Loop, f.reached(lp)); ok && (!f.r.closed || lp.rows > 0) {
 			return next, true
 		}
 	}
@@ -108,6 +109,31 @@ func (f *feed) after(lp *reading, now time.Time) (schedule.Loop, bool) {
 		return schedule.Loop{}, false
 	}
 	return schedule.Loop{Number: lp.Number + 1, Start: lp.Start, Pass: lp.passes + 1}, true
+}
+
+// reached returns the instant by which the loop after one is chosen.
+func (f *feed) reached(lp *reading) time.Time {
+	if f.r.closed {
+		return time.Time{}
+	}
+	f.r.deliver(dispatch.Event{Kind: dispatch.Poll}) // the dispatcher notices a standstill
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	return f.r.d.Reached(lp.Loop, f.r.w.clock(), f.r.w.Plan.FollowsWall())
+}
+
+// leaveOut reports the loops between two that were over before the replay came to them. None of their rows is read or
+// expected.
+func (f *feed) leaveOut(l, next schedule.Loop) {
+	n := f.r.w.Plan.LeftOut(l, next)
+	if n == 0 {
+		return
+	}
+	f.r.count.LoopsSkipped(n)
+	f.r.mu.Lock()
+	defer f.r.mu.Unlock()
+	f.r.log.say(slog.LevelWarn, "whole loops are left out: they were over before the replay came to them",
+		"loops", n, "next", next.Number)
 }
 
 // reportSkipped reports the activations that a loop left out.

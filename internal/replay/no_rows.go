@@ -37,7 +37,7 @@ func (f *feed) reportLost(lp *reading, err error) {
 	case f.r.phase == measure.Warmup:
 		lost.Next = schedule.Loop{}
 	case lp.rows > 0:
-		lost.Next, lost.More = f.after(lp, f.r.w.clock().Wall)
+		lost.Next, lost.More = f.after(lp)
 	}
 	f.r.w.Lost(lost)
 }

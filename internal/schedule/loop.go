@@ -52,9 +52,9 @@ const readAhead = time.Minute
 
 // Next returns the loop after l, false when there is none. In a closed plan it has the same Start, and begins when l has no
 // more rows. With align wall_clock and Cron the border is read anew from now's
-// wall clock, so that what the clock was set by is made good there; a clock that was set by more than a loop gives the
-// loop that follows the one that now is in, or, when l's successor is over, the one that now is in (with Cron, between two
-// runs, the next one).
+// wall clock, so that what the clock was set by is made good there; a clock that was set back by more than a loop gives
+// the loop that follows the one that now is in. In each mode, when l's successor is over, it is the loop that now is in
+// (with Cron, between two runs, the next one), and those between are left out.
 func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 	switch {
 	case p.o.Mode == Once || p.Closed() && p.rows == 0:
@@ -68,7 +68,8 @@ func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 	case p.o.Mode == Cron:
 		return p.nextRun(l, now), true
 	case p.o.Align == Start:
-		return Loop{Number: l.Number + 1, Start: l.Start.Add(p.every)}, true
+		passed := max(1, p.Loop(l.Start, now).Number)
+		return Loop{Number: l.Number + passed, Start: l.Start.Add(time.Duration(passed) * p.every)}, true
 	}
 	start := l.Start.Add(p.every)
 	switch ahead := start.Round(0).Sub(now.Round(0)); {
@@ -80,6 +81,21 @@ func (p *Plan) Next(l Loop, now time.Time) (Loop, bool) {
 	default:
 		return Loop{Number: l.Number + 1, Start: now.Add(ahead)}, true
 	}
+}
+
+// mostCounted bounds the work of counting runs to tens of milliseconds. One a minute, they last ten weeks.
+const mostCounted = 100_000
+
+// LeftOut returns how many loops lie between l and the one that Next gave, with Cron up to mostCounted.
+func (p *Plan) LeftOut(l, next Loop) (n int64) {
+	if p.o.Mode != Cron {
+		return max(0, next.Number-l.Number-1)
+	}
+	end := next.Start.Round(0)
+	for start := p.runs.after(l.Start.Round(0)); n < mostCounted && start.Before(end); start = p.runs.after(start) {
+		n++
+	}
+	return n
 }
 
 // nextRun is Next with Cron.

@@ -144,11 +144,54 @@ func TestTheWallClockIsReadAgainAtTheBorder(t *testing.T) {
 	if got := next.Start.Sub(now); got != 250*ms || !monotonic(next.Start) {
 		t.Errorf("the next loop begins in %v on the monotonic clock, want 250ms", got)
 	}
-	// With align start the wall clock is not read: the loops follow one another on the monotonic clock.
-	p = plan(t, at(0, sec), Options{Repeat: Repeat{Align: Start, Every: time.Hour}})
-	l = p.Loop(now, now)
-	if next, _ := p.Next(l, now.Round(0).Add(5*time.Hour)); next.Number != 1 || next.Start != l.Start.Add(time.Hour) {
-		t.Errorf("align start: loop %d from %v, want 1 from %v", next.Number, next.Start, l.Start.Add(time.Hour))
+}
+
+// With align start the loops follow one another on the monotonic clock. Those that are over by now are left out, and
+// those after them have the numbers and the begins that they have in a plan that is played whole.
+func TestLoopsWithAlignStartThatAreOver(t *testing.T) {
+	p := plan(t, at(0, sec), Options{Repeat: Repeat{Align: Start, Every: time.Hour}})
+	l := p.Loop(epoch, epoch.Add(3*time.Hour))
+	for now, want := range map[time.Time]int64{
+		{}: 4, epoch.Add(-day): 4, epoch.Add(4 * time.Hour): 4, epoch.Add(5*time.Hour - 1): 4,
+		epoch.Add(5 * time.Hour): 5, epoch.Add(1000 * time.Hour): 1000,
+	} {
+		next, ok := p.Next(l, now)
+		if start := epoch.Add(time.Duration(want) * time.Hour); !ok || next.Number != want || !next.Start.Equal(start) {
+			t.Errorf("at %v: loop %d from %v, want %d from %v", now, next.Number, next.Start, want, start)
+		}
+		if n := p.LeftOut(l, next); n != want-4 {
+			t.Errorf("at %v: %d loops left out, want %d", now, n, want-4)
+		}
+	}
+}
+
+// The loops between two are counted in each mode: with cron by the calendar, since the numbers are minutes, and no more
+// than those of ten weeks of minutes.
+func TestLoopsLeftOut(t *testing.T) {
+	hour := func(h int64) time.Time { return time.Unix(3600*h, 0) }
+	wall := plan(t, at(0, sec), Options{Repeat: Repeat{Align: WallClock, Every: time.Hour}})
+	hourly, nightly := cronPlan(t, "0 * * * *", "", Skip, time.Minute), cronPlan(t, "0 3 * * *", "", Skip, time.Minute)
+	minutely := cronPlan(t, "* * * * *", "", Skip, time.Minute-1)
+	for _, c := range []struct {
+		name     string
+		p        *Plan
+		from, to int64 // hours
+		want     int64
+	}{
+		{"wall clock, none", wall, 10, 11, 0},
+		{"wall clock", wall, 10, 60, 49},
+		{"wall clock, set back", wall, 10, 7, 0},
+		{"hourly, none", hourly, 10, 11, 0},
+		{"hourly", hourly, 10, 60, 49},
+		{"hourly, set back", hourly, 10, 7, 0},
+		{"nightly", nightly, 3, 24*9 + 3, 8},
+		{"each minute", minutely, 0, 24, 24*60 - 1},
+		{"each minute of a year", minutely, 0, 24 * 365, mostCounted},
+	} {
+		l, next := c.p.Loop(hour(0), hour(c.from)), c.p.Loop(hour(0), hour(c.to))
+		if n := c.p.LeftOut(l, next); n != c.want {
+			t.Errorf("%s: %d loops left out, want %d", c.name, n, c.want)
+		}
 	}
 }
 
