@@ -68,7 +68,7 @@ func (w *workload) follow(from *handover) {
 			from.Part = before.current().Part()
 		}
 		return
-	case before.plan.FollowsWall():
+	case before.played().FollowsWall():
 		from.Begin, from.moves = from.at.Wall, true
 		return
 	}
@@ -85,7 +85,7 @@ func (w *workload) follow(from *handover) {
 	if !w.plan.Closed() {
 		from.Begin = place.Clock.Planned(from.at.Own)
 		if from.moves = !w.samePlan(before); from.moves {
-			from.Place.Plan = before.plan
+			from.Place.Plan = before.played()
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (w *workload) follow(from *handover) {
 // does without a reload.
 func (w *workload) after(before *workload, at *replay.Instant) time.Time {
 	played := before.current().Played()
-	if before.plan.FollowsWall() && played.After(at.Wall) &&
+	if before.played().FollowsWall() && played.After(at.Wall) &&
 		played.Sub(at.Wall) <= w.plan.Period(w.plan.Loop(time.Time{}, at.Wall)) {
 		at.Own, at.Wall = at.Own.Add(played.Sub(at.Wall)), played
 	}
@@ -151,12 +151,13 @@ func (g *Generation) tellCut(ctx context.Context, w *workload, from handover) {
 
 // rest counts the rows of the loop that a handover leaves out.
 func (w *workload) rest(ctx context.Context, at replay.Instant) (n int, err error) {
-	l := w.plan.Loop(time.Time{}, at.Wall)
-	if place, _ := w.current().Place(); !w.plan.FollowsWall() {
+	plan := w.played()
+	l := plan.Loop(time.Time{}, at.Wall)
+	if place, _ := w.current().Place(); !plan.FollowsWall() {
 		l, at.Wall = place.Loop, place.Clock.Planned(at.Own)
 	}
-	rows, err := w.plan.Rows(l, at.Wall)
-	if err != nil || w.plan.Endless() {
+	rows, err := plan.Rows(l, at.Wall)
+	if err != nil || plan.Endless() {
 		return 0, errors.Join(err, ctx.Err())
 	}
 	for ctx.Err() == nil {

@@ -135,6 +135,13 @@ func (w *workload) sha256() string {
 	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
 }
 
+// played returns the plan that is played.
+func (w *workload) played() *schedule.Plan {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.plan
+}
+
 // digest identifies the rows that are played.
 func (w *workload) digest() string {
 	w.mu.Lock()

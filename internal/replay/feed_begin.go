@@ -57,17 +57,21 @@ func (f *feed) takeOver(ctx context.Context, waited bool) (from time.Time, err e
 		f.r.mu.Unlock()
 		f.from = p.loop
 		return f.now(), nil
-	case place.Plan != nil:
+	case !place.Loop.Start.IsZero():
+		if f.from, err = place.loop(w.Plan); err != nil {
+			return from, f.unread(err)
+		}
+		if place.Plan == nil {
+			break
+		}
 		var over bool
-		f.from, f.skip, over, err = w.Plan.GoesOn(place.Plan, place.Loop, from)
+		f.from, f.skip, over, err = w.Plan.GoesOn(place.Plan, f.from, from)
 		switch {
 		case err != nil:
 			return from, f.unread(err)
 		case over:
 			return from, errEnough
 		}
-	case !place.Loop.Start.IsZero():
-		f.from = place.Loop
 	case f.r.epoch.IsZero():
 		f.from.Start = from
 	default:

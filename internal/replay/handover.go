@@ -33,6 +33,24 @@ type Place struct {
 	first time.Time // start of the first loop
 	salt  time.Time // see Runner.salt
 	left  *left     // of a closed plan: what its predecessor leaves
+
+	// Where the predecessor has not found its own loop yet: its place, its plan, and its Begin.
+	before *Place
+	of     *schedule.Plan
+	begin  time.Time
+}
+
+// loop returns the loop that is played at the place. plan has its rows.
+func (p *Place) loop(plan *schedule.Plan) (schedule.Loop, error) {
+	if p.before == nil {
+		return p.Loop, nil
+	}
+	l, err := p.before.loop(plan)
+	if err != nil {
+		return l, err
+	}
+	l, _, _, err = plan.As(p.of).GoesOn(p.before.Plan, l, p.begin)
+	return l, err
 }
 
 // left is what a closed loop leaves to its successor.
@@ -58,8 +76,11 @@ func (r *Runner) Place() (p Place, begun bool) {
 	switch {
 	case r.phase == measure.Warmup:
 		return Place{}, false
-	case l == nil: // it may not have taken over yet
-		p = r.w.Place
+	case l == nil: // it has not taken over yet
+		if p = r.w.Place; p.Plan != nil {
+			before := p
+			p.before, p.of, p.begin, p.Plan = &before, r.w.Plan, r.w.Begin, nil
+		}
 	default:
 		p = Place{Loop: l.Loop, Clock: l.Clock(), first: r.first, salt: r.salt}
 	}

@@ -11,8 +11,7 @@ import (
 // plan. It comes as soon after the instant as by the plan that has the shorter gap there. nil: no row of the loop was due.
 // over says that the old plan had no more rows.
 func (p *Plan) GoesOn(old *Plan, l Loop, at time.Time) (next Loop, first *Due, over bool, err error) {
-	of := *old
-	of.src = p.src // the old source may be closed
+	of := p.As(old)
 	held := of.Loop(l.Start, at)
 	l = Loop{Number: l.Number + held.Number, Start: held.Start}
 	end := func() (Loop, *Due, bool, error) {
@@ -31,20 +30,27 @@ func (p *Plan) GoesOn(old *Plan, l Loop, at time.Time) (next Loop, first *Due, o
 	}
 	wait, start := due.At.Sub(at), l.Start
 	if p.o.Timed() {
-		after, err := p.timeOf(&of, due)
+		after, err := p.timeOf(of, due)
 		if err != nil {
 			return l, nil, false, err
 		}
 		scaled := time.Duration(float64(wait) * of.o.Speed / p.o.Speed)
 		start = at.Add(min(wait, scaled) - after)
 	} else {
-		before, after, ok := p.arrivalLike(&of, due.At.Sub(l.Start))
+		before, after, ok := p.arrivalLike(of, due.At.Sub(l.Start))
 		if !ok {
 			return end()
 		}
 		start = at.Add(min(wait, after-before) - after)
 	}
 	return Loop{Number: l.Number, Start: start}, &due, false, nil
+}
+
+// As returns another plan of the same rows with the source of this one: its own may be closed.
+func (p *Plan) As(other *Plan) *Plan {
+	same := *other
+	same.src = p.src
+	return &same
 }
 
 // arrivalLike returns when the arrival that another plan has at a time after its loop's start comes by p, and the arrival
