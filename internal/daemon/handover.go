@@ -69,7 +69,7 @@ func (w *workload) follow(from *handover) {
 		}
 		return
 	case before.played().FollowsWall():
-		from.Begin, from.moves = from.at.Wall, true
+		w.beginAt(from)
 		return
 	}
 	place, begun := before.current().Place()
@@ -78,7 +78,7 @@ func (w *workload) follow(from *handover) {
 		from.at = replay.Instant{Own: time.Now(), Wall: from.at.Wall.Add(-handoverAhead)}
 		return
 	case !rows || !kind:
-		from.Begin, from.moves = from.at.Wall, true
+		w.beginAt(from)
 		return
 	}
 	from.Part, from.Place, from.Begin = before.current().Part(), place, from.at.Wall
@@ -87,6 +87,14 @@ func (w *workload) follow(from *handover) {
 		if from.moves = !w.samePlan(before); from.moves {
 			from.Place.Plan = before.played()
 		}
+	}
+}
+
+// beginAt begins a plan anew when the predecessor retires.
+func (w *workload) beginAt(from *handover) {
+	from.Begin, from.moves = from.at.Wall, true
+	if !w.plan.Closed() {
+		from.Place = replay.Place{Loop: schedule.Loop{Start: from.Begin}, Clock: from.at}
 	}
 }
 

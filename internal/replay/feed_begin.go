@@ -55,7 +55,9 @@ func (f *feed) takeOver(ctx context.Context, waited bool) (from time.Time, err e
 		f.r.mu.Lock()
 		f.r.progress, w.Place.left = p, nil
 		f.r.mu.Unlock()
-		f.from = p.loop
+		if f.from = p.loop; f.from.Start.IsZero() {
+			f.from.Start = from
+		}
 		return f.now(), nil
 	case !place.Loop.Start.IsZero():
 		if f.from, err = place.loop(w.Plan); err != nil {
@@ -106,8 +108,8 @@ func (f *feed) begin(l schedule.Loop) {
 	if f.r.w.Place.first.IsZero() {
 		f.r.first = l.Start
 	}
-	if f.r.phase == measure.Profiling && f.r.progress.loop.Start.IsZero() {
-		f.r.progress.loop = l
+	if f.r.phase == measure.Profiling && f.r.loop.Start.IsZero() {
+		f.r.loop = l
 	}
 }
 

@@ -28,7 +28,8 @@ func (p *Plan) GoesOn(old *Plan, l Loop, at time.Time) (next Loop, first *Due, o
 	if err != nil {
 		return l, nil, false, err
 	}
-	wait, start := due.At.Sub(at), l.Start
+	var start time.Time
+	wait := due.At.Sub(at)
 	if p.o.Timed() {
 		after, err := p.timeOf(of, due)
 		if err != nil {
