@@ -19,7 +19,7 @@ import (
 // fileOnly are the keys that no flag sets, by section.
 const fileOnly = `
 web: config_file enable_lifecycle enable_pprof max_connections allowed_hosts
-: drain
+: drain exit_when_done
 records: max_bytes keep gzip
 state: path
 targets[0]: name idle pods

@@ -33,6 +33,7 @@ func (s Side) Unsent(d *schedule.Due, why measure.DropReason, lost time.Time) {
 // Observe says how a request has ended. It implements replay.Observer.
 func (s Side) Observe(r *measure.Request) {
 	_, id, _ := strings.Cut(r.ID, "/") // the workload's name has none
+	id, _, _ = strings.Cut(id, "~")    // both sides began anew together
 	s.queue.add(rowEvent{
 		side: s.side, trace: s.trace, id: id, half: halfOf(r, s.slo), settled: true,
 		missing: r.Status == http.StatusNotFound, tokens: float64(max(0, r.Usage.Output)),

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"replayd/internal/canary"
@@ -66,9 +67,11 @@ func (g *Generation) newComparison(
 			return e
 		}
 	}
+	shared := g.shared
 	return &comparedSides{
 		Comparison: comparison.New(options), config: c, workloads: sides, servers: servers,
 		runners: replay.NewSides(), equal: !g.mayBeOneServer(servers),
+		part: sync.OnceValue(func() int { return shared.begun.next(sides[0].Name, sides[1].Name) }),
 	}
 }
 
@@ -137,8 +140,10 @@ func (g *Generation) openCandidates(ctx context.Context, old *Generation, faulty
 // baseline takes over counts, if it takes over anything.
 func (c *comparedSides) join(g, old *Generation, own *handover) {
 	at, paused := own.at, false
+	names := [2]string{c.workloads[0].Name, c.workloads[1].Name}
+	parts := [2]int{anew, anew}
 	for _, is := range []canary.Side{canary.Candidate, canary.Baseline} {
-		w, before := g.named[c.workloads[is].Name], old.named[c.workloads[is].Name]
+		w, before := g.named[names[is]], old.named[names[is]]
 		if w == nil || before == nil {
 			continue
 		}
@@ -147,10 +152,14 @@ func (c *comparedSides) join(g, old *Generation, own *handover) {
 		if w.plan.FollowsWall() && one.Begin.Before(own.Begin) {
 			one.Begin, one.at = own.Begin, own.at // later, after the clock was set back
 		}
-		paused = paused || before.current().Paused()
+		paused, parts[is] = paused || before.current().Paused(), one.Part
 		own.Begin, own.Place, own.Over, own.at = one.Begin, one.Place, one.Over, one.at
 	}
 	own.Paused = paused
+	if parts[0] != parts[1] || parts[0] == anew { // a row has one id on both sides
+		parts[0] = c.part()
+	}
+	own.Part = parts[0]
 }
 
 // startComparisons runs the new comparisons, and shows all on the pages.

@@ -31,16 +31,21 @@ type begun struct {
 	times map[string]int
 }
 
-// next counts one more begin, and returns the number of those before.
-func (b *begun) next(workload string) int {
+// next counts one more begin of workloads that begin together, and returns the number of those before, of the one that
+// has most.
+func (b *begun) next(workloads ...string) (before int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.times == nil {
 		b.times = map[string]int{}
 	}
-	n := b.times[workload]
-	b.times[workload]++
-	return n
+	for _, name := range workloads {
+		before = max(before, b.times[name])
+	}
+	for _, name := range workloads {
+		b.times[name] = before + 1
+	}
+	return before
 }
 
 // follow decides where a workload goes on that takes over from another one.

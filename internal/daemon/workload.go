@@ -240,6 +240,7 @@ type comparedSides struct {
 	servers   [2]*server
 	runners   *replay.Sides
 	equal     bool               // both sides get equal texts
+	part      func() int         // of both plans, if they begin anew
 	asked     atomic.Bool        // a change has not come to its end
 	end       context.CancelFunc // nil: the comparison does not run yet
 }

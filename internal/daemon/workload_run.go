@@ -97,7 +97,7 @@ func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Option
 	w.mu.Unlock()
 	from := resume(w.plan, next, time.Now())
 	from.After, from.Paused = earlier, earlier.Paused()
-	if from.Part != anew {
+	if from.Part != anew || w.side.of != nil { // both sides have one part
 		from.Part = earlier.Part()
 	}
 	fresh := w.make(from)
