@@ -3,6 +3,8 @@ package trace
 import (
 	"math"
 	"strconv"
+
+	"replayd/internal/trace/ids"
 )
 
 // Bailian's format is that of alibaba-edu/qwen-bailian-usagetraces-anon (its README, as of 2026). Timestamps are
@@ -61,30 +63,30 @@ func (o *object) chat(r *row) {
 }
 
 // chats maps each chat to its conversation. A chat belongs to the conversation of its parent if the parent stands
-// before it in the file, else it begins its own. After the check, only chats that follow others are kept.
+// before it in the file, else it begins its own.
 type chats struct {
-	first map[int64]int64    // by chat: the chat that began its conversation
-	seen  map[int64]struct{} // chats so far; nil after the check
+	ids   ids.Table
+	first ids.Pages[uint32] // by chat, from 0: the number of the chat that began its conversation
 }
 
 // add registers a row during the check and sets its session.
 func (c *chats) add(r *row) {
-	if _, known := c.seen[r.parent]; known && r.parent != r.chat {
-		first, follows := c.first[r.parent]
-		if !follows {
-			first = r.parent
-		}
-		c.first[r.chat] = first
+	parent := c.ids.Find(uint64(r.parent))
+	number, known := c.ids.Add(uint64(r.chat))
+	if !known {
+		c.first.Push(number)
 	}
-	c.seen[r.chat] = struct{}{}
+	if parent != 0 && parent != number {
+		*c.first.At(number - 1) = *c.first.At(parent - 1)
+	}
 	c.find(r)
 }
 
 // find sets the row's session.
 func (c *chats) find(r *row) {
-	first, follows := c.first[r.chat]
-	if !follows {
-		first = r.chat
+	first := uint64(r.chat)
+	if number := c.ids.Find(first); number != 0 { // 0: the file has changed
+		first = c.ids.ID(*c.first.At(number - 1))
 	}
-	r.Session = strconv.FormatInt(first, 10)
+	r.Session = strconv.FormatInt(int64(first), 10)
 }

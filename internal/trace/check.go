@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"replayd/internal/fault"
+	"replayd/internal/trace/ids"
 )
 
 // epochMillis separates timestamps that count from 0 from timestamps that count from the Unix epoch. In milliseconds it
@@ -37,7 +39,7 @@ func (f *File) check(ctx context.Context, o Options) error {
 			return fmt.Errorf("%s: want at least one row, got none", f.name)
 		}
 		p.settle()
-		return f.measure(ctx, p)
+		return f.measure(ctx, p.figures, p.size)
 	}
 }
 
@@ -57,9 +59,12 @@ type pass struct {
 	hash            string
 
 	times     instants
-	turns     map[string]turn
+	sessions  ids.Table       // by ids.Hash of their names
+	turns     ids.Pages[turn] // by session, from 0
+	first     bits            // by row, whether it is the first of its session
+	last      bits            // likewise, the last
 	parents   parents
-	agents    map[subAgent]struct{}
+	agents    ids.Table // by ids.Hash
 	inherited []int64
 	starts    []int64
 	index     []mark
@@ -90,23 +95,14 @@ type subAgent struct{ session, agent string }
 
 // A turn is the latest turn of a session so far.
 type turn struct {
-	at    int64
-	line  int
-	index int32 // of the session, from 1
-	first spotted
-	last  spotted
-}
-
-// A spotted row is known by its instant and number.
-type spotted struct {
 	at     int64
-	number int
+	line   uint32
+	number uint32
 }
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, times: instants{sorted: true}, turns: map[string]turn{},
-		agents: map[subAgent]struct{}{}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, times: instants{sorted: true}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -117,6 +113,9 @@ func (p *pass) run(ctx context.Context) error {
 	for {
 		if p.number%markRows == 0 && ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", p.file.name, ctx.Err())
+		}
+		if p.number == math.MaxUint32 { // tables number rows, sessions and ids with 32 bits
+			return fmt.Errorf("%s: want at most %d rows, got more", p.file.name, math.MaxUint32)
 		}
 		line, err := in.next()
 		switch {
@@ -136,7 +135,7 @@ func (p *pass) run(ctx context.Context) error {
 				return err
 			}
 			if p.file.decode = p.layout.decode; p.format == Bailian {
-				p.file.chats = &chats{first: map[int64]int64{}, seen: map[int64]struct{}{}}
+				p.file.chats = &chats{}
 			}
 			if header {
 				continue
@@ -159,13 +158,13 @@ func (p *pass) settle() {
 	f := p.file
 	f.index, f.inherited, f.starts, f.base = p.index, p.inherited, p.starts, p.zero()
 	f.Stats = Stats{
-		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: len(p.turns), Agents: len(p.agents),
+		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: p.sessions.Len(), Agents: p.agents.Len(),
 		HasTimestamps: p.times.timed, Sorted: p.times.sorted, BlockTokens: p.size, Edges: p.parents.used,
 		SurplusRows: p.surplus.Count, Warnings: p.surplus.Texts(f.name+": ", "warnings"),
 	}
-	for _, t := range p.turns {
-		f.first.set(t.first.number)
-		f.last.set(t.last.number)
+	f.first, f.last = p.first, p.last
+	if p.format == Sessions { // a later row can be due earlier
+		f.first, f.last = endsOf(p.parents.rows, p.sessions.Len())
 	}
 	if p.format == Sessions && !p.times.sorted {
 		f.sort(p.parents.rows)
@@ -186,17 +185,13 @@ func (p *pass) settle() {
 			"%s: blocks of %d tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)",
 			f.name, vllmBlock))
 	}
-	if f.chats != nil {
-		f.chats.seen = nil
-	}
 }
 
 // measure completes Stats. If the file is not in due order, measure reads the rows again in due order, because some
 // figures depend on it.
-func (f *File) measure(ctx context.Context, p *pass) error {
-	figures := p.figures
+func (f *File) measure(ctx context.Context, figures *statsCollector, size int) error {
 	if !f.Stats.Sorted {
-		figures = newStatsCollector(p.size)
+		figures = newStatsCollector(size)
 		if err := f.Each(ctx, func(r *Record) { figures.add(r, int64(r.Offset)+f.base, f.base) }); err != nil {
 			return err
 		}

@@ -1,13 +1,13 @@
 package trace
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"replayd/internal/fault"
+	"replayd/internal/trace/ids"
 )
 
 // blockSizes are the usual block sizes. The size that matches the most rows wins; in a tie the format's own size wins,
@@ -87,14 +87,40 @@ func (p *pass) row(line []byte, in *lines) {
 		found = append(p.checkInstant(r), p.fit(r)...)
 	}
 	if placed {
-		p.parents.add(r, p.turns[r.Session].index, len(found) > 0)
+		p.parents.add(r, int32(p.sessionOf(r)), len(found) > 0)
 	}
 	for _, f := range found {
 		p.faults.add(in.number, f)
 	}
-	if len(found) == 0 && p.times.sorted {
+	switch {
+	case !p.times.sorted:
+		p.figures = nil // another reading makes them
+	case len(found) == 0:
 		p.figures.add(&r.Record, r.at, p.zero())
 	}
+}
+
+// sessionOf returns the number of a row's session, from 1; 0: it has none, or this is its first row.
+func (p *pass) sessionOf(r *row) uint32 {
+	if r.Session == "" {
+		return 0
+	}
+	return p.sessions.Find(ids.Hash(r.Session))
+}
+
+// takeTurn registers a row as the latest of its session.
+func (p *pass) takeTurn(r *row, session uint32) {
+	t := turn{r.at, uint32(min(r.Line, math.MaxUint32)), uint32(r.Number)}
+	if session == 0 {
+		p.sessions.Add(ids.Hash(r.Session))
+		p.turns.Push(t)
+		p.first.set(r.Number)
+	} else {
+		before := p.turns.At(session - 1)
+		p.last.clear(int(before.number))
+		*before = t
+	}
+	p.last.set(r.Number)
 }
 
 // checkInstant checks the row's instant against earlier rows. A turn without a timestamp inherits the instant of
@@ -103,11 +129,16 @@ func (p *pass) checkInstant(r *row) fault.List {
 	if p.times.first == 0 {
 		p.times.first, p.times.timed, p.times.base = r.Line, r.timed, r.at
 	}
-	before, later := p.turns[r.Session]
+	session := p.sessionOf(r)
+	later := session != 0
+	var before turn
+	if later {
+		before = *p.turns.At(session - 1)
+	}
 	if r.claimed >= 0 && r.claimed != r.Number {
 		return fault.List{fault.New("row", fmt.Sprintf("%d, its place in the file from 0", r.Number), fmt.Sprint(r.claimed))}
 	}
-	earliest, found := p.parents.checkParents(r, before.index, p.times.timed, p.wait)
+	earliest, found := p.parents.checkParents(r, int32(session), p.times.timed, p.wait)
 	if len(found) > 0 {
 		return found
 	}
@@ -131,18 +162,10 @@ func (p *pass) checkInstant(r *row) fault.List {
 			p.instant(before.at), before.line), p.instant(r.at))}
 	}
 	if r.Session != "" {
-		before.index = cmp.Or(before.index, int32(min(len(p.turns)+1, math.MaxInt32)))
-		first, last := before.first, before.last
-		if !later || r.at < first.at {
-			first = spotted{r.at, r.Number}
-		}
-		if !later || r.at >= last.at {
-			last = spotted{r.at, r.Number}
-		}
-		p.turns[r.Session] = turn{r.at, r.Line, before.index, first, last}
+		p.takeTurn(r, session)
 	}
 	if r.Agent != "" {
-		p.agents[subAgent{r.Session, r.Agent}] = struct{}{}
+		p.agents.Add(ids.Hash(subAgent{r.Session, r.Agent}))
 	}
 	if ahead, far := p.times.add(r.at, r.Line); far && p.format != Sessions {
 		return fault.List{fault.New("timestamp", fmt.Sprintf("≥ %s, that of line %d more than %d rows before",

@@ -60,7 +60,28 @@ func (b *bits) set(n int) {
 	(*b)[n/64] |= 1 << (n % 64)
 }
 
+func (b bits) clear(n int) { b[n/64] &^= 1 << (n % 64) }
+
 func (b bits) has(n int) bool { return n/64 < len(b) && b[n/64]>>(n%64)&1 == 1 }
+
+// endsOf returns which rows are the first and the last of their sessions.
+func endsOf(rows []parent, sessions int) (first, last bits) {
+	ends := make([][2]int, sessions+1) // rows, from 1
+	for i, of := range rows {
+		e := &ends[of.session]
+		if e[0] == 0 || of.at < rows[e[0]-1].at {
+			e[0] = i + 1
+		}
+		if e[1] == 0 || of.at >= rows[e[1]-1].at {
+			e[1] = i + 1
+		}
+	}
+	for _, e := range ends[1:] {
+		first.set(e[0] - 1)
+		last.set(e[1] - 1)
+	}
+	return first, last
+}
 
 // Sessions returns the numbers of the rows of each session in due order, the sessions in the order of their first rows. A row without
 // a session stands alone. It needs Options.BySession. The caller must not change it.

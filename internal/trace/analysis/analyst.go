@@ -77,7 +77,7 @@ func (g *analyst) add(r *trace.Record) {
 }
 
 func (g *analyst) grow(row []prefix.Step) {
-	for len(g.parents) < len(g.prefixes.Nodes) {
+	for len(g.parents) < g.prefixes.Len() {
 		g.parents = prefix.Push(g.parents, false)
 	}
 	for _, s := range row[:len(row)-1] {
@@ -135,14 +135,11 @@ func (g *analyst) analysis() Analysis {
 
 func (g *analyst) tree() Tree {
 	t := Tree{MaxDepth: g.depth, MeanDepth: float64(g.stats.Prefix.Blocks) / float64(g.prefixes.Rows)}
-	for i, n := range g.prefixes.Nodes[1:] {
-		if !g.parents[i+1] {
+	for _, has := range g.parents[1:] {
+		if !has {
 			t.Leaves++
 		}
-		if n.Again {
-			t.Reused++
-		}
 	}
-	t.Roots = g.prefixes.Roots
+	t.Roots, t.Reused = g.prefixes.Roots, g.prefixes.Again
 	return t
 }

@@ -1,6 +1,9 @@
 package analysis
 
-import "replayd/internal/trace/prefix"
+import (
+	"replayd/internal/trace/ids"
+	"replayd/internal/trace/prefix"
+)
 
 // recurring finds the ids that occur at the same position of more than one row: AIPerf calls them a row's context.
 // Nearly every id has one position. That position is stored by the id's number, and only further positions need a map.
@@ -38,9 +41,9 @@ func (r *recurring) add(row []prefix.Step) {
 
 // tokens returns how many of a row's tokens are in blocks whose id recurs at the same position. All rows must have been
 // added.
-func (r *recurring) tokens(known *prefix.Numbers, blocks []uint64, tokens, size int) (n int) {
+func (r *recurring) tokens(known *ids.Table, blocks []uint64, tokens, size int) (n int) {
 	for i, id := range blocks {
-		number, _ := known.Find(id)
+		number := known.Find(id)
 		at := uint32(i) + 1
 		again := r.first[number].again
 		if r.first[number].at != at {

@@ -1,7 +1,11 @@
 // Package prefix finds which rows of a trace begin with the same blocks. It builds the tree of all id sequences.
 package prefix
 
-import "slices"
+import (
+	"slices"
+
+	"replayd/internal/trace/ids"
+)
 
 // Sharing is what rows have in common, by their ids in due order. A prefix is a sequence of ids that begins with a
 // row's first id.
@@ -25,19 +29,19 @@ type Sharing struct {
 	CacheHitRate, ReuseRatio float64
 }
 
-// A Tree is the tree of all id sequences. Nearly every id of a real trace has one place in the tree. That place is
-// stored with the id, and only further places need a map. A Tree takes about 40 bytes per distinct id, or 30 if ids
-// count from 0.
+// A Tree is the tree of all id sequences. Nearly every id of a real trace has one place in the tree. That place has the id's number, and
+// only further places need more. A Tree takes 24 bytes per distinct id, up to 36 if ids count from 0, and 40 per further place.
 type Tree struct {
 	size int // tokens of a block
 
-	Numbers Numbers // id to its index in ids
-	ids     []knownID
-	more    map[place]uint32 // further nodes of ids that have several
-	Nodes   []node           // 0 is the root, the parent of all first ids
+	Numbers ids.Table         // numbers each id; a further place uses up a number
+	nodes   ids.Pages[node]   // by number; 0 is the root, the parent of all first ids
+	more    ids.Table         // further places: parent and id, as one
+	further ids.Pages[uint32] // by number in more, from 1: the node
 
 	sums   Sharing // without what Stats computes
 	reused int64   // occurrences of nodes that occur more than once
+	Again  int     // these nodes
 	Roots  int
 	Rows   int
 	fronts float64 // sum of Share.Front over rows
@@ -45,8 +49,8 @@ type Tree struct {
 	Row []Step // of the last row added
 }
 
-// A Step is one block of a row: its index in ids, its index in Nodes, and how many of its tokens an earlier row had
-// there.
+// A Step is one block of a row: the number of its id, the node, and how many of its tokens an earlier row had there. Numbers and nodes
+// are from 1 on and below Len; the first node of an id has the number of the id.
 type Step struct {
 	Number, Node uint32
 	Known        int32 // tokens; 0 if the prefix is new
@@ -58,25 +62,26 @@ type Share struct {
 	Front  float64 // share of the row's ids, counted from the front, that came before anywhere
 }
 
-// A knownID is an id that has occurred: its first place in the tree, and its length there.
-type knownID struct {
-	parent, node   uint32
-	tokens         int32
-	moved, resized bool
-}
-
-type place struct{ parent, id uint32 }
-
 // A node is one distinct prefix.
 type node struct {
-	longest int32 // most tokens of its last block
-	Again   bool  // it occurred more than once
+	parent uint32 // only of an id's first node
+	last   uint32 // most tokens of its last block, and flags
 }
 
+// Flags of a node. Those of an id are in its first node.
+const (
+	again   = 1 << 31 // the prefix occurred more than once
+	moved   = 1 << 30 // the id follows more than one prefix
+	resized = 1 << 29 // the id has more than one length; until then each node of it has the same one
+
+	tokensOf = resized - 1
+)
+
 // New returns an empty tree for blocks of size tokens.
-func New(size int) Tree {
-	return Tree{size: size, more: map[place]uint32{}, Nodes: make([]node, 1)}
-}
+func New(size int) Tree { return Tree{size: size} }
+
+// Len returns how many nodes there are, with the root.
+func (p *Tree) Len() int { return max(1, p.nodes.Len()) }
 
 // Add adds a row and returns its Share. A row has no ids or exactly as many as its tokens have blocks.
 func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
@@ -87,16 +92,21 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 	var parent uint32
 	front, inFront, hit := 0, true, true
 	for _, id := range blocks {
-		size := int32(min(tokens, p.size))
+		size := uint32(min(tokens, p.size))
 		tokens -= int(size)
-		number, came := p.know(id, parent, size)
-		if inFront = inFront && came; inFront {
+		at, fresh := p.know(id, size)
+		number := at
+		if inFront = inFront && !fresh; inFront {
 			front++
 		}
-		at, fresh := p.enter(number, parent)
-		n := &p.Nodes[at]
-		known := min(size, n.longest)
-		p.Row = append(p.Row, Step{number, at, known})
+		if fresh {
+			p.push(node{parent: parent})
+		} else {
+			at, fresh = p.enter(number, parent)
+		}
+		n := p.nodes.At(at)
+		known := min(size, n.last&tokensOf) // 0 if it is fresh
+		p.Row = append(p.Row, Step{number, at, int32(known)})
 		if hit = hit && !fresh; hit {
 			p.sums.HitBlocks++
 			had.Tokens += int64(known)
@@ -107,7 +117,7 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 		case parent == 0:
 			p.Roots++
 		}
-		n.longest = max(n.longest, size)
+		n.last = n.last&^tokensOf | max(n.last&tokensOf, size)
 		parent = at
 	}
 	p.Rows++
@@ -118,42 +128,44 @@ func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 	return had
 }
 
-// know returns the number of an id and whether the id came before. It records parent as the place of a new id.
-func (p *Tree) know(id uint64, parent uint32, tokens int32) (number uint32, known bool) {
-	number, known = p.Numbers.Find(id)
+// know returns the number of an id, and whether it is new.
+func (p *Tree) know(id uint64, tokens uint32) (number uint32, fresh bool) {
+	number, known := p.Numbers.Add(id)
 	if !known {
-		number = uint32(len(p.ids))
-		p.Numbers.add(id, number)
-		p.ids = Push(p.ids, knownID{parent: parent, tokens: tokens})
-		return number, false
+		return number, true
 	}
-	if k := &p.ids[number]; k.tokens != tokens && !k.resized {
-		k.resized = true
+	if n := p.nodes.At(number); n.last&resized == 0 && n.last&tokensOf != tokens {
+		n.last |= resized
 		p.sums.Resized++
 	}
-	return number, true
+	return number, false
 }
 
-// enter returns the node of an id below parent, and whether the node is new.
+// enter returns the node of a known id below parent, and whether the node is new.
 func (p *Tree) enter(number, parent uint32) (at uint32, fresh bool) {
-	k := &p.ids[number]
-	switch {
-	case k.node == 0: // the id has no node yet: node 0 is the root
-		k.node = uint32(len(p.Nodes))
-	case k.parent == parent:
-		return k.node, false
-	default:
-		if at, ok := p.more[place{parent, number}]; ok {
-			return at, false
-		}
-		p.more[place{parent, number}] = uint32(len(p.Nodes))
-		if !k.moved {
-			k.moved = true
-			p.sums.Moved++
-		}
+	first := p.nodes.At(number)
+	if first.parent == parent {
+		return number, false
 	}
-	p.Nodes = Push(p.Nodes, node{})
-	return uint32(len(p.Nodes) - 1), true
+	place, known := p.more.Add(uint64(parent)<<32 | uint64(number))
+	if known {
+		return *p.further.At(place - 1), false
+	}
+	if first.last&moved == 0 {
+		first.last |= moved
+		p.sums.Moved++
+	}
+	at = p.Numbers.Skip()
+	p.push(node{})
+	p.further.Push(at)
+	return at, true
+}
+
+func (p *Tree) push(n node) {
+	if p.nodes.Len() == 0 {
+		p.nodes.Push(node{})
+	}
+	p.nodes.Push(n)
 }
 
 // Push appends v and doubles the capacity of a full slice. append grows a large slice by only a quarter, and so would
@@ -167,10 +179,11 @@ func Push[T any](s []T, v T) []T {
 
 func (p *Tree) repeat(n *node, root bool) {
 	p.reused++
-	if n.Again {
+	if n.last&again != 0 {
 		return
 	}
-	n.Again = true
+	n.last |= again
+	p.Again++
 	p.reused++ // count the first occurrence too
 	if root {
 		p.sums.SharedRoots++
@@ -180,7 +193,7 @@ func (p *Tree) repeat(n *node, root bool) {
 // Stats returns what the rows share. inputTokens is the total over all rows, including rows without ids.
 func (p *Tree) Stats(inputTokens int64) Sharing {
 	s := p.sums
-	s.IDs, s.Unique = len(p.ids), len(p.Nodes)-1
+	s.IDs, s.Unique = p.Len()-1-p.more.Len(), p.Len()-1
 	if p.Rows > 0 {
 		s.HitBlockRatio = float64(s.HitBlocks) / float64(s.Blocks)
 		s.HitTokenRatio = float64(s.HitTokens) / float64(inputTokens)
