@@ -32,7 +32,7 @@ guards for which the page has no metric.`,
   replayd check-config replayd.yaml --probe vllm=http://127.0.0.1:8000`,
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := loadConfig(w, args[0], nil)
+			c, err := loadConfig(cmd.Context(), w, args[0], nil)
 			if !noFiles {
 				err = daemon.Check(cmd.Context(), c, w.log, err)
 			}
@@ -97,9 +97,24 @@ func probed(flags []string, c config.Config) (map[string]string, error) {
 	return engines, nil
 }
 
-// loadConfig reads a configuration. flags, if there are any, override its keys.
-func loadConfig(w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
-	return config.Load(path, w.env, flags, func(said string) {
-		w.log.Warn("environment variable ignored: it is no key of the configuration", "variable", said)
-	})
+// loadConfig reads a configuration. flags, if there are any, override its keys. The end of ctx ends the wait for a pipe that says nothing,
+// and for a file system that does not answer; the error is then the cause of that end.
+func loadConfig(ctx context.Context, w *world, path string, flags *pflag.FlagSet) (config.Config, error) {
+	type loaded struct {
+		config config.Config
+		err    error
+	}
+	end := make(chan loaded, 1)
+	go func() { // what is stuck in a file is left behind
+		c, err := config.Load(path, w.env, flags, func(said string) {
+			w.log.Warn("environment variable ignored: it is no key of the configuration", "variable", said)
+		})
+		end <- loaded{c, err}
+	}()
+	select {
+	case l := <-end:
+		return l.config, l.err
+	case <-ctx.Done():
+		return config.Config{}, context.Cause(ctx)
+	}
 }

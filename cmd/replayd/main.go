@@ -142,7 +142,12 @@ func run(args []string, signals <-chan os.Signal, w *world) int {
 	if err == nil {
 		return exitDone
 	}
-	if code, ok := errors.AsType[*exitError](err); ok {
+	code, ok := errors.AsType[*exitError](err)
+	if s := stopped(ctx); s != nil && errors.Is(err, context.Canceled) && (!ok || code.code == exitInput) {
+		printError(w, err)
+		return s.code() // what was being read is not known to be wrong
+	}
+	if ok {
 		printError(w, code.err)
 		return code.code
 	}
@@ -187,6 +192,9 @@ func (w *world) execute(ctx, hard context.Context, root *cobra.Command) error {
 type signaled struct{ signal syscall.Signal }
 
 func (s *signaled) Error() string { return "stopped by " + s.name() }
+
+// Is makes the error one of a cancelled context.
+func (s *signaled) Is(err error) bool { return err == context.Canceled }
 
 // name returns the name of the signal with SIG, as in kill.
 func (s *signaled) name() string { return unix.SignalName(s.signal) }

@@ -27,7 +27,7 @@ func newServe(w *world) *cobra.Command {
 			if watch {
 				watcher = config.NewWatcher(file) // before the file is loaded
 			}
-			load := func() (config.Config, error) { return loadConfig(w, file, c.Flags()) }
+			load := func() (config.Config, error) { return loadConfig(c.Context(), w, file, c.Flags()) }
 			cfg, err := load()
 			if errors.Is(err, fs.ErrNotExist) && !c.Flags().Changed("config") {
 				return wrongInput(fmt.Errorf("%w: name a configuration file with --config, or try replayd demo, which needs none", err))

@@ -2,7 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,9 +42,9 @@ func (e *ending) follow(ctx, hard context.Context) {
 	context.AfterFunc(hard, func() { after(0) })
 }
 
-var errSlowStart = errors.New("stopped during the start, while a file or a directory was opened or read that does not answer")
+var errSlowStart = fmt.Errorf("stopped while a file or a directory was opened or read that does not answer: %w", context.Canceled)
 
-// startWithin returns what a start has made. A stop waits for it only briefly: a stuck open or read never ends.
+// startWithin returns what a start or a reload has made. A stop waits for it only briefly: a stuck open or read never ends.
 func startWithin(ctx context.Context, start func() (*Generation, error)) (*Generation, error) {
 	var made *Generation
 	var err error

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"replayd/internal/canary"
@@ -250,6 +251,32 @@ func TestStopOfAStartThatHangs(t *testing.T) {
 	if !errors.Is(err, errSlowStart) {
 		t.Errorf("want %v, got %v", errSlowStart, err)
 	}
+}
+
+// A reload that hangs in a file holds up no pause, and a stop only briefly: no request is in flight, so the drain has nothing to wait for.
+func TestStopOfAReloadThatHangs(t *testing.T) {
+	path := write(t, "trace.jsonl", rows(5))
+	synctest.Test(t, func(t *testing.T) {
+		c := conf([]config.Target{target("t", nobody)}, rare("a", path))
+		c.Drain = time.Hour
+		b, hang := keep(t, c), make(chan struct{})
+		defer close(hang)
+		b.k.options.Load = func() (config.Config, error) {
+			<-hang
+			return config.Config{}, errors.New("at last")
+		}
+		b.reload(func(*config.Config) {})
+		synctest.Wait()
+		if err := b.pause("a", true); err != nil {
+			t.Error(err)
+		}
+		begin := time.Now()
+		b.stop()
+		<-b.over
+		if took := time.Since(begin); took != endWithin {
+			t.Errorf("want the end after %v, got it after %v", endWithin, took)
+		}
+	})
 }
 
 // A stop does not wait for a restart that is stuck, and reads nothing that the restart may still write. The race

@@ -93,8 +93,12 @@ func (k *supervisor) reload(work, hard context.Context, again *retry) error {
 	if err := k.call(work, func() { k.reloading = make(chan struct{}) }); err != nil {
 		return errStopping
 	}
-	c, wrong := k.options.Load()
-	next, err := k.next(work, c, wrong)
+	var c config.Config
+	var wrong error
+	next, err := startWithin(work, func() (*Generation, error) {
+		c, wrong = k.options.Load()
+		return k.next(work, c, wrong)
+	})
 	if err == nil {
 		if err = next.reach(k.g); err != nil {
 			err = errors.Join(err, next.discard())

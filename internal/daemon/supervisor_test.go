@@ -101,6 +101,7 @@ func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	t.Cleanup(func() {
 		stop()
 		<-b.over
+		<-time.After(b.reading) // a stop may have left the reading behind
 	})
 	return b
 }
