@@ -57,8 +57,11 @@ func Load(path string, environ []string, flags *pflag.FlagSet, ignored func(said
 	doc, err := readDocument(text)
 	if err != nil {
 		said := secret.InYAML(err.Error())
-		if strings.Contains(said, "did not find expected alphabetic or numeric character") {
+		switch {
+		case strings.Contains(said, "did not find expected alphabetic or numeric character"):
 			said += `: a text that begins with * or & needs quotes, such as "*/5 * * * *"`
+		case strings.Contains(said, "found character that cannot start any token"):
+			said += ": a tab, @ or ` begins no value: indent with spaces, and put quotes around such a text"
 		}
 		return Config{}, fmt.Errorf("%s: %s", path, said)
 	}

@@ -28,9 +28,9 @@ import (
 //
 // HANDOVER_LIVES is the number of lives.
 func TestHandoverLives(t *testing.T) {
-	lives := 150
+	lives := 60
 	if testing.Short() {
-		lives = 30
+		lives = 20
 	}
 	if n, err := strconv.Atoi(os.Getenv("HANDOVER_LIVES")); err == nil {
 		lives = n
