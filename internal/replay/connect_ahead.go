@@ -9,8 +9,11 @@ import (
 	"replayd/internal/openai"
 )
 
-// warmEvery is how often a runner looks which connections its next requests need.
-const warmEvery = 50 * time.Millisecond
+// How often a runner looks which connections its next requests need: while one is due soon, and else.
+const (
+	warmEvery  = 50 * time.Millisecond
+	warmSeldom = time.Second
+)
 
 // use is how a runner uses connections. The runner's lock guards it.
 type use struct {
@@ -57,22 +60,39 @@ func (r *Runner) warm(ctx context.Context) {
 	if !r.w.Client.Kept() {
 		return
 	}
-	repeat(ctx, warmEvery, func() {
+	looks := time.NewTicker(warmEvery)
+	defer looks.Stop()
+	for {
+		keep, soon, quiet := r.connections()
 		// Requests report the failure when they cannot connect themselves.
-		_ = r.w.Client.Warm(ctx, need.Set(r.connections())...)
-	})
+		_ = r.w.Client.Warm(ctx, need.Set(keep, soon)...)
+		looks.Reset(max(warmEvery, quiet))
+		select {
+		case <-looks.C:
+			continue
+		case <-r.near:
+			looks.Reset(warmEvery)
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-looks.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // connections returns for each pod how many connections the runner needs, those of its requests in flight included, for the rows that
 // are due within idle, and for those that are due soon. Turns of sessions and rows of a closed loop have no planned instant: for them
-// the runner keeps as many idle ones as it has lanes.
-func (r *Runner) connections() (keep, soon []int) {
+// the runner keeps as many idle ones as it has lanes. quiet is for how long no row that was read needs another look.
+func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
 	n := r.w.Client.NumPods()
 	keep, soon = make([]int, n), make([]int, n)
 	idle, early := r.w.Client.Idle()
+	quiet = warmSeldom
 	r.mu.Lock()
-	// detects a step of the wall clock, since the pacer may sleep for hours
-	given := r.step(dispatch.Event{Kind: dispatch.Poll}, nil)
+	given := r.step(dispatch.Event{Kind: dispatch.Poll}, nil) // detects a step of the wall clock before the next row is due
 	now := time.Now()
 	pods := make([]forecast, n)
 	for i := range pods {
@@ -87,6 +107,7 @@ func (r *Runner) connections() (keep, soon []int) {
 			}
 		}
 		due := row.Due.At.Sub(now)
+		quiet = min(quiet, due-early-warmEvery)
 		need := min(free+pods[pod].flying, pods[pod].next(due))
 		keep[pod] = max(keep[pod], need, 1)
 		if early > 0 && due <= early+warmEvery {
@@ -100,5 +121,21 @@ func (r *Runner) connections() (keep, soon []int) {
 	}
 	r.mu.Unlock()
 	r.start(given)
-	return keep, soon
+	return keep, soon, quiet
+}
+
+// isNear tells warm that a row was read after it has looked. The lock is held.
+func (r *Runner) isNear(row *dispatch.Row) {
+	if _, early := r.w.Client.Idle(); time.Until(row.Due.At) > early+warmSeldom+warmEvery { // it will be seen in time
+		return
+	}
+	r.lookAgain()
+}
+
+// lookAgain makes warm look at once, or 50 ms after its last look.
+func (r *Runner) lookAgain() {
+	select {
+	case r.near <- struct{}{}:
+	default:
+	}
 }

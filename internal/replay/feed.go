@@ -304,6 +304,7 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 		f.r.loop, f.r.passed = l.Loop.Loop, l.rows
 	}
 	given := f.r.step(e, nil)
+	f.r.isNear(row)
 	f.r.mu.Unlock()
 	f.r.start(given)
 	return nil

@@ -49,6 +49,7 @@ type Runner struct {
 
 	warmed chan struct{} // closed when all requests of the warm-up have ended
 	moved  chan struct{} // capacity 1: tells the feed to check again whether it may read
+	near   chan struct{} // capacity 1: tells warm that a row was read that is due soon
 	salt   time.Time     // start of the first loop in the salt of its texts, if a warm-up used them; zero: the start
 }
 
@@ -64,7 +65,7 @@ type shared struct {
 // New prepares a runner. It starts no goroutine and sends nothing.
 func New(w Workload) *Runner {
 	r := &Runner{
-		w: w, stage: w.plan(), shared: new(shared), moved: make(chan struct{}, 1), warmed: make(chan struct{}),
+		w: w, stage: w.plan(), shared: new(shared), moved: make(chan struct{}, 1), near: make(chan struct{}, 1), warmed: make(chan struct{}),
 		endWork: func() {}, endRead: func() {}, // until Run sets them
 		first: w.Place.first, salt: w.Place.salt,
 	}

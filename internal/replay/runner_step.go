@@ -71,6 +71,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			}
 		case dispatch.GuardMoved:
 			r.guard.show()
+			r.lookAgain()
 		case dispatch.GuardLacks:
 			r.guard.lacks()
 		case dispatch.BudgetSpell:

@@ -46,6 +46,7 @@ func (r *Runner) Pause(paused bool) bool {
 	given := r.step(dispatch.Event{Kind: dispatch.Pause, On: paused}, nil)
 	r.mu.Unlock()
 	r.start(given)
+	r.lookAgain()
 	return true
 }
 
