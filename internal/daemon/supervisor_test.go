@@ -46,6 +46,7 @@ type kept struct {
 	t    *testing.T
 	k    *supervisor
 	page web.Options
+	reg  *prometheus.Registry
 	stop context.CancelFunc
 	over chan struct{}
 
@@ -53,6 +54,7 @@ type kept struct {
 	config  config.Config // read by reloads
 	reading time.Duration // time that a reload takes to read it
 	read    int           // number of reads
+	path    string        // of the file that reloads read; "": they read config
 }
 
 func (b *kept) load() (config.Config, error) {
@@ -61,6 +63,9 @@ func (b *kept) load() (config.Config, error) {
 	c, reading := b.config, b.reading
 	b.mu.Unlock()
 	<-time.After(reading)
+	if b.path != "" {
+		return config.Load(b.path, nil, nil, nil)
+	}
 	if len(c.Workloads) == 0 {
 		return c, errNothing
 	}
@@ -70,10 +75,19 @@ func (b *kept) load() (config.Config, error) {
 // keep runs a supervisor until the test ends.
 func keep(t *testing.T, c config.Config, change ...func(*Options)) *kept {
 	t.Helper()
+	return keepFile(t, c, "", change...)
+}
+
+// keepFile is keep with a file that is watched.
+func keepFile(t *testing.T, c config.Config, path string, change ...func(*Options)) *kept {
+	t.Helper()
 	reg, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	work, stop := context.WithCancel(t.Context())
-	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c}
+	b := &kept{t: t, stop: stop, over: make(chan struct{}), config: c, path: path, reg: reg}
 	b.k = newSupervisor(work, ServeOptions{Config: c, Log: log, Load: b.load}, metrics.NewProcess(reg, fstest.MapFS{}, time.Now(), nil))
+	if path != "" {
+		b.k.options.Watch = config.NewWatcher(path)
+	}
 	b.page = b.k.page(reg, live.New(live.Options{}), comparison.NewCollector(reg))
 	o := Options{
 		Virtual: Virtual{Dial: dialNobody, Sleeper: func() replay.Sleeper { return replay.NewTimers() }},
