@@ -3,6 +3,8 @@ package canary
 import (
 	"cmp"
 	"container/heap"
+	"container/list"
+	"slices"
 	"time"
 )
 
@@ -50,14 +52,12 @@ const sameInstant = time.Millisecond
 // at which the pairs could be sent. An event costs time in the logarithm of the open pairs. It is not safe for concurrent use.
 type Pairing struct {
 	add      func(*Pair)
-	rows     map[Key]*row
-	order    []*row    // as they came; some are forgotten
-	looked   int       // how many of order Close has looked at
-	kept     int       // rows in order that are not forgotten
-	holding  instants  // rows that may hold others back, each by an instant that is not later than its bound
-	ended    instants  // complete pairs that an earlier row holds back
-	last     time.Time // instant of the latest pair that was passed on
-	trace    int       // the present version
+	rows     map[Key][]*row // several of one key where the clock was set back
+	order    list.List      // of rows, as they came
+	holding  instants       // rows that may hold others back, each by an instant that is not later than its bound
+	ended    instants       // complete pairs that an earlier row holds back
+	last     time.Time      // instant of the latest pair that was passed on
+	trace    int            // the present version
 	counters *Counters
 }
 
@@ -73,14 +73,13 @@ type row struct {
 	settled [2]bool
 	given   Void // the pair is given up for this reason
 	over    bool // the pair has ended; it is kept while a side may yet speak of the row
-	gone    bool // it is not in rows any more
 	awaited bool // it is in holding
-	again   *row // the row of the same key that came due later: the clock was set back
+	place   *list.Element
 }
 
 // NewPairing returns a pairing that passes pairs to add, and counts rows and requests.
 func NewPairing(on *Counters, add func(*Pair)) *Pairing {
-	return &Pairing{add: add, rows: map[Key]*row{}, counters: on}
+	return &Pairing{add: add, rows: map[Key][]*row{}, counters: on}
 }
 
 // Trace sets the present version of the trace. Pairs of others are void.
@@ -88,36 +87,32 @@ func (p *Pairing) Trace(version int) { p.trace = version }
 
 // Due says that a row has come due on a side, which then settles it some time.
 func (p *Pairing) Due(side Side, d Due, now time.Time) {
-	r := p.rows[d.Key]
-	for r != nil && r.due[side] && r.again != nil {
-		r = r.again
-	}
-	if r == nil || r.due[side] {
-		r = p.open(r, d, now)
+	r := p.find(d.Key, func(r *row) bool { return !r.due[side] })
+	if r == nil {
+		r = &row{Key: d.Key, gap: d.Gap, seen: now}
+		r.place = p.order.PushBack(r)
+		p.rows[d.Key] = append(p.rows[d.Key], r)
+		p.counters.count(func(t *Totals) { t.Due++ })
 	}
 	r.due[side], r.at[side], r.planned[side] = true, d.At, d.Planned
 	if !r.over {
 		r.given = NotVoid
 	}
 	p.hold(r)
-	if p.kept > maxOpen {
-		p.overflow()
+	if p.order.Len() > maxOpen {
+		r := p.oldest()
+		p.giveUp(r, VoidOverflow)
+		p.forget(r)
 	}
 	p.pass()
 }
 
-// open begins a pair, after another one of the same row; nil: there is none.
-func (p *Pairing) open(before *row, d Due, now time.Time) *row {
-	r := &row{Key: d.Key, gap: d.Gap, seen: now}
-	if before != nil {
-		before.again = r
-	} else {
-		p.rows[d.Key] = r
+// find returns the first row of a key for which something holds; nil: there is none.
+func (p *Pairing) find(k Key, holds func(*row) bool) *row {
+	if i := slices.IndexFunc(p.rows[k], holds); i >= 0 {
+		return p.rows[k][i]
 	}
-	p.order = append(p.order, r)
-	p.kept++
-	p.counters.count(func(t *Totals) { t.Due++ })
-	return r
+	return nil
 }
 
 // Settle ends a side's request of a row. A row that is not known was given up long ago.
@@ -129,10 +124,7 @@ func (p *Pairing) Settle(side Side, k Key, h Half) {
 			t.Requests[side].Unsent++
 		}
 	})
-	r := p.rows[k]
-	for r != nil && (!r.due[side] || r.settled[side]) {
-		r = r.again
-	}
+	r := p.find(k, func(r *row) bool { return r.due[side] && !r.settled[side] })
 	if r == nil {
 		return
 	}
@@ -213,7 +205,6 @@ func (p *Pairing) pass() {
 		}
 		p.add(pair)
 	}
-	p.compact()
 }
 
 // first returns the instant from which on pairs are held back; false: none is.
@@ -236,86 +227,44 @@ func (p *Pairing) first() (at time.Time, some bool) {
 
 // forget removes a row of which nothing more is expected.
 func (p *Pairing) forget(r *row) {
-	if r.gone {
-		return
-	}
-	r.gone = true
-	p.kept--
-	switch first := p.rows[r.Key]; {
-	case first != r:
-		for first != nil && first.again != r {
-			first = first.again
-		}
-		if first != nil {
-			first.again = r.again
-		}
-	case r.again == nil:
+	p.order.Remove(r.place) // nothing, once it is not there
+	p.rows[r.Key] = slices.DeleteFunc(p.rows[r.Key], func(other *row) bool { return other == r })
+	if len(p.rows[r.Key]) == 0 {
 		delete(p.rows, r.Key)
-	default:
-		p.rows[r.Key] = r.again
 	}
 }
 
 // Close ends the wait for a side that has not said that a row came due there, if the other side said so before an instant: its runner has not begun, or
 // has ended. A request that goes on is waited for, and so is a side that goes on alone after the other one has dropped the row.
 func (p *Pairing) Close(before time.Time) {
-	for ; p.looked < len(p.order) && p.order[p.looked].seen.Before(before); p.looked++ {
-		if r := p.order[p.looked]; r.due != [2]bool{true, true} && r.holds() {
+	for e := p.order.Front(); e != nil; e = e.Next() {
+		r := e.Value.(*row)
+		if !r.seen.Before(before) {
+			break
+		}
+		if r.due != [2]bool{true, true} && r.holds() {
 			r.given = VoidOneSide
 			p.complete(r)
 		}
 	}
-	for p.trim(); len(p.order) > 0; p.trim() {
-		if r := p.order[0]; !r.over || r.due == [2]bool{true, true} || !r.seen.Before(before.Add(-remembered)) {
+	for p.order.Len() > 0 {
+		r := p.oldest()
+		if !r.over || r.due == [2]bool{true, true} || !r.seen.Before(before.Add(-remembered)) {
 			break
 		}
-		p.forget(p.order[0])
+		p.forget(r)
 	}
 	p.pass()
 }
+
+func (p *Pairing) oldest() *row { return p.order.Front().Value.(*row) }
 
 // CloseAll gives up all pairs that have not ended.
 func (p *Pairing) CloseAll(why Void) {
-	for _, r := range p.order {
-		p.giveUp(r, why)
+	for e := p.order.Front(); e != nil; e = e.Next() {
+		p.giveUp(e.Value.(*row), why)
 	}
 	p.pass()
-}
-
-// overflow gives the oldest pair up and forgets it.
-func (p *Pairing) overflow() {
-	p.trim()
-	p.giveUp(p.order[0], VoidOverflow)
-	p.forget(p.order[0])
-}
-
-// trim removes forgotten rows from the front.
-func (p *Pairing) trim() {
-	for len(p.order) > 0 && p.order[0].gone {
-		p.order[0] = nil
-		p.order = p.order[1:]
-		p.looked = max(0, p.looked-1)
-	}
-}
-
-// compact removes forgotten rows once there are many.
-func (p *Pairing) compact() {
-	const few = 64
-	if len(p.order) < 2*p.kept+few {
-		return
-	}
-	kept, looked := p.order[:0], 0
-	for i, r := range p.order {
-		if r.gone {
-			continue
-		}
-		if i < p.looked {
-			looked++
-		}
-		kept = append(kept, r)
-	}
-	clear(p.order[len(kept):])
-	p.order, p.looked = kept, looked
 }
 
 // pair judges whether the two requests may be compared.
