@@ -71,7 +71,7 @@ func (c *Claim) write(state stateFile) error {
 	if err := c.lock.acquire(); err != nil {
 		return err
 	}
-	if err := mayReplace(c.path); err != nil {
+	if _, err := readText(c.path); err != nil {
 		return err
 	}
 	return writeState(c.path, state)

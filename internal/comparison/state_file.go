@@ -63,27 +63,31 @@ func isState(text []byte) bool {
 	return json.Unmarshal(text, &reordered) == nil && reordered.Version != nil && reordered.Comparisons != nil
 }
 
-// readState reads a state file, if there is one. broken says why it cannot be read; err, why it must not be used.
-func readState(path string) (all []savedComparison, broken, err error) {
+// readText reads a state file; nil: there is none. The error says why it must not be used, nor replaced.
+func readText(path string) ([]byte, error) {
 	f, err := file.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxState+1))
+	if err == nil && !isState(text) {
+		err = fmt.Errorf("%s: want a state file of replayd, or none, got another file, which is not replaced", path)
+	}
+	return text, err
+}
+
+// readState reads a state file, if there is one. broken says why it cannot be read; err, why it must not be used.
+func readState(path string) (all []savedComparison, broken, err error) {
+	text, err := readText(path)
 	switch {
-	case err != nil:
+	case err != nil || len(text) == 0:
 		return nil, nil, err
-	case !isState(text):
-		return nil, nil, fmt.Errorf(
-			"%s: want a state file of replayd, or none, got another file, which is not replaced", path)
 	case len(text) > maxState:
 		return nil, fmt.Errorf("want at most %d bytes, got more", maxState), nil
-	case len(text) == 0:
-		return nil, nil, nil
 	}
 	all, broken = parseState(text)
 	return all, broken, nil
@@ -119,28 +123,6 @@ func parseState(text []byte) (all []savedComparison, err error) {
 		all = append(all, one)
 	}
 	return all, nil
-}
-
-// mayReplace returns why the file at path must stay as it is.
-func mayReplace(path string) error {
-	f, err := file.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	head := make([]byte, 512)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	if isState(head[:n]) {
-		return nil
-	}
-	_, _, err = readState(path) // the keys may be in another order
-	return err
 }
 
 // seal returns the end of a state file: the checksum of all bytes before it.
