@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"replayd/internal/canary"
+	"replayd/internal/number"
 )
 
 // A Status is the state of a comparison for pages.
@@ -32,95 +34,10 @@ func (s *Status) Spent() string {
 	return fmt.Sprintf("versions judged: %d, each with at most %.4g %%", s.Epochs, 100*s.Options.Alpha)
 }
 
-// statusJSON is a comparison on /-/comparisons; docs/reference/file-formats.md describes it.
-type statusJSON struct {
-	Name      string         `json:"name"`
-	Workload  string         `json:"workload"`
-	Baseline  string         `json:"baseline"`
-	Candidate string         `json:"candidate"`
-	Mode      string         `json:"mode"`
-	Epoch     time.Time      `json:"epoch"`
-	Pods      map[string]int `json:"pods"`              // that requests go to, by side; 0: not known yet
-	Scope     canary.Scope   `json:"scope"`             // of the verdict. pair: these servers; pods: the version
-	Require   canary.Scope   `json:"require,omitempty"` // of each verdict; with mode verdict
-	Pair      canary.Verdict `json:"pair_verdict,omitempty"`
-	PairWhy   canary.Reason  `json:"pair_reason,omitempty"`
-	Epochs    int64          `json:"epochs"`
-	Version   string         `json:"version,omitempty"`
-	Spent     string         `json:"spent,omitempty"`   // in words, how often the chance of an error was spent
-	Verdict   string         `json:"verdict,omitempty"` // with mode verdict
-	Reason    string         `json:"reason,omitempty"`  // while it is undecided, or sees nothing
-	Blind     string         `json:"blind,omitempty"`   // why nothing is seen of latencies at present
-	Metric    string         `json:"metric,omitempty"`  // that has failed, or is the reason
-	Text      string         `json:"text"`              // in words
-
-	BlocksNeeded  *int64   `json:"blocks_needed,omitempty"`  // while it is undecided, if blocks as those so far decide
-	SecondsNeeded *float64 `json:"seconds_needed,omitempty"` // that they take
-
-	Pairs   pairsJSON             `json:"pairs"` // of this epoch
-	Account accountJSON           `json:"account"`
-	Skipped map[canary.Skip]int64 `json:"blocks_skipped"`
-	Answers *answersJSON          `json:"answers,omitempty"`
-	Metrics []metricJSON          `json:"metrics"`
-	Looks   *looksJSON            `json:"looks,omitempty"`         // at the pods
-	Others  map[string]*float64   `json:"other_clients,omitempty"` // share of the output tokens of each side
-	Calm    *float64              `json:"calm_share,omitempty"`    // of the pairs with latencies, those that met no queue
-	Wander  float64               `json:"wander"`
-	Unseen  canary.Sight          `json:"unseen"` // pairs since the latest block with latencies
-	Restart int64                 `json:"engine_restarts"`
-	NoValue []string              `json:"without_value,omitempty"` // metrics without a block: nothing is known of them
-}
-
-type pairsJSON struct {
-	Judged int64             `json:"judged"`
-	Void   int64             `json:"void"`
-	Voids  canary.VoidCounts `json:"void_reasons"`
-	Bad    map[string]int64  `json:"bad"` // by side
-}
-
-// accountJSON is what has become of all rows since the start of replayd.
-type accountJSON struct {
-	Due  int64 `json:"due"` // pairs: judged, void and open
-	Open int64 `json:"open"`
-	pairsJSON
-	Requests map[string]canary.Requests `json:"requests"` // by side
-}
-
-func pairsOf(p *canary.Pairs) pairsJSON {
-	return pairsJSON{p.Judged, p.Void, p.Voids, bySide(p.Bad)}
-}
-
-func bySide[T any](v [2]T) map[string]T {
-	return map[string]T{canary.Baseline.String(): v[canary.Baseline], canary.Candidate.String(): v[canary.Candidate]}
-}
-
-// metricJSON is a metric with at least one block. Figures that are unknown are left out.
-type metricJSON struct {
-	Metric      string             `json:"metric"`
-	Blocks      int64              `json:"blocks"` // with mode watch the latest ones, of which the figures are
-	Ratio       *float64           `json:"ratio,omitempty"`
-	Bound       canary.Bound       `json:"ratio_bound,omitempty"` // the true ratio is less, or more, than ratio
-	Lower       *float64           `json:"lower,omitempty"`
-	Upper       *float64           `json:"upper,omitempty"`
-	Excess      *float64           `json:"excess,omitempty"`
-	ExcessUpper *float64           `json:"excess_upper,omitempty"` // a pass needs it at or below the tolerance
-	AllPairs    *float64           `json:"all_pairs_ratio,omitempty"`
-	Changed     *time.Time         `json:"ratio_changed,omitempty"` // so there is no interval
-	Tolerance   float64            `json:"tolerance"`
-	Evidence    map[string]float64 `json:"evidence_log10,omitempty"` // worse, not_worse
-	Correlation *float64           `json:"block_correlation,omitempty"`
-	Change      *changeJSON        `json:"change,omitempty"` // with mode watch: the latest one
-}
-
-type changeJSON struct {
-	Direction canary.Direction `json:"direction"` // back: it is as before
-	Since     time.Time        `json:"since"`
-	Found     time.Time        `json:"found"`
-}
-
-// JSON returns the state of comparisons as a JSON list.
+// JSON returns the state of comparisons as a JSON list: that of /-/comparisons, which docs/reference/file-formats.md
+// describes. Figures that are unknown are left out.
 func JSON(all []Status) ([]byte, error) {
-	list := make([]statusJSON, len(all))
+	list := make([]number.Object, len(all))
 	for i := range all {
 		list[i] = jsonOf(&all[i])
 	}
@@ -128,120 +45,140 @@ func JSON(all []Status) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-func jsonOf(c *Status) statusJSON {
+func jsonOf(c *Status) number.Object {
 	j := &c.Judgment
-	out := statusJSON{
-		Name: c.Name, Workload: c.Workload, Baseline: c.Baseline, Candidate: c.Candidate,
-		Scope: j.Scope, Blind: string(j.Blind),
-		Calm: finite(j.Calm), Wander: c.Options.Wander, Unseen: j.Unseen, Restart: j.Restarts,
-		Mode: string(c.Options.Mode), Epoch: c.Epoch.UTC(), Epochs: c.Epochs, Version: c.Version, Spent: c.Spent(), Pods: bySide(c.Pods),
-		Verdict: string(j.Verdict), Reason: string(j.Reason), Text: j.Text(c.Options),
-		Account: accountJSON{
-			j.Account.Due, j.Account.Open(), pairsOf(&j.Account.Pairs), bySide(j.Account.Requests),
-		},
-		Pairs: pairsOf(&j.Pairs), Skipped: j.Skipped, Answers: answersOf(&j.Answers), Metrics: []metricJSON{},
-		NoValue: j.WithoutValue(),
-	}
-	switch j.Reason {
-	case canary.Dependent, canary.Excess, canary.FewPairs, canary.Changed, canary.TooMuchWander:
-		out.Metric = j.Metric.String()
-	}
-	if j.Verdict == canary.Fail {
-		out.Metric = j.Metric.String()
-	}
-	if j.Verdict == canary.Undecided && j.More > 0 {
-		out.BlocksNeeded, out.SecondsNeeded = &j.More, new((time.Duration(j.More) * j.BlockTime).Seconds())
+	out := number.Object{
+		"name", c.Name, "workload", c.Workload, "baseline", c.Baseline, "candidate", c.Candidate,
+		"mode", c.Options.Mode, "epoch", c.Epoch.UTC(), "pods", bySide(c.Pods), "scope", j.Scope,
 	}
 	if c.Options.Mode == canary.ModeVerdict {
-		out.Require, out.Pair, out.PairWhy, out.Looks = c.Options.Require, j.Pair, j.PairWhy, looksOf(&j.Pods)
+		addText(&out, "require", c.Options.Require)
+		addText(&out, "pair_verdict", j.Pair)
+		addText(&out, "pair_reason", j.PairWhy)
 	}
-	if known := bySide([2]*float64{finite(j.Others[0]), finite(j.Others[1])}); finite(j.Others[0]) != nil || finite(j.Others[1]) != nil {
-		out.Others = known
+	out.Add("epochs", c.Epochs)
+	addText(&out, "version", c.Version)
+	addText(&out, "spent", c.Spent())
+	addText(&out, "verdict", j.Verdict)
+	addText(&out, "reason", j.Reason)
+	addText(&out, "blind", j.Blind)
+	about := []canary.Reason{canary.Dependent, canary.Excess, canary.FewPairs, canary.Changed, canary.TooMuchWander}
+	if j.Verdict == canary.Fail || slices.Contains(about, j.Reason) {
+		out.Add("metric", j.Metric.String())
 	}
-	for m := range canary.Metrics {
-		one := metricJSON{Metric: canary.Metric(m).String(), Tolerance: c.Options.ToleranceOf(canary.Metric(m))}
-		if c.Options.Mode == canary.ModeWatch {
-			one.watch(&j.Watch[m])
-		} else {
-			one.verdict(&j.Metrics[m])
+	out.Add("text", j.Text(c.Options))
+	if j.Verdict == canary.Undecided && j.More > 0 {
+		takes := time.Duration(j.More) * j.BlockTime
+		out = append(out, "blocks_needed", j.More, "seconds_needed", takes.Seconds())
+	}
+	account := append(number.Object{"due", j.Account.Due, "open", j.Account.Open()}, pairsOf(&j.Account.Pairs)...)
+	account.Add("requests", bySide(j.Account.Requests))
+	out = append(out, "pairs", pairsOf(&j.Pairs), "account", account, "blocks_skipped", j.Skipped)
+	out.AddKnown(j.Answers.Pairs > 0, "answers", answersOf(&j.Answers))
+	metrics := []number.Object{}
+	for _, m := range canary.Metrics {
+		switch {
+		case c.Options.Mode == canary.ModeWatch && j.Watch[m].Blocks > 0:
+			metrics = append(metrics, watchOf(c, &j.Watch[m]))
+		case c.Options.Mode != canary.ModeWatch && j.Metrics[m].Blocks > 0:
+			metrics = append(metrics, verdictOf(c, &j.Metrics[m]))
 		}
-		if canary.Metric(m).IsLatency() {
-			one.AllPairs = finite(j.Overall[m])
+	}
+	out.Add("metrics", metrics)
+	// Where a side has one pod, there is nothing to say about a version.
+	manyPods := max(j.Pods.Pods[canary.Baseline], j.Pods.Pods[canary.Candidate]) > 1
+	out.AddKnown(c.Options.Mode == canary.ModeVerdict && manyPods, "looks", looksOf(&j.Pods))
+	if base, cand := finite(j.Others[canary.Baseline]), finite(j.Others[canary.Candidate]); base != nil || cand != nil {
+		out.Add("other_clients", bySide([2]*float64{base, cand}))
+	}
+	out = append(out, "calm_share", j.Calm, "wander", c.Options.Wander, "unseen", j.Unseen, "engine_restarts", j.Restarts)
+	without := j.WithoutValue()
+	out.AddKnown(len(without) > 0, "without_value", without)
+	return out
+}
+
+// addText adds a text that is not empty.
+func addText[T ~string](o *number.Object, key string, text T) { o.AddKnown(text != "", key, text) }
+
+func pairsOf(p *canary.Pairs) number.Object {
+	return number.Object{"judged", p.Judged, "void", p.Void, "void_reasons", p.Voids, "bad", bySide(p.Bad)}
+}
+
+func bySide[T any](v [2]T) map[string]T {
+	return map[string]T{canary.Baseline.String(): v[canary.Baseline], canary.Candidate.String(): v[canary.Candidate]}
+}
+
+func verdictOf(c *Status, s *canary.MetricState) number.Object {
+	out := number.Object{"metric", s.Metric.String(), "blocks", s.Blocks}
+	evidence := map[string]float64{"worse": s.WorseLog10}
+	if s.Metric.IsLatency() {
+		evidence["not_worse"] = s.NotWorseLog10
+		out.Add("ratio", s.Ratio)
+		addText(&out, "ratio_bound", s.Bound)
+		out.AddKnown(s.Lower > 0, "lower", s.Lower)
+		out = append(out, "upper", s.Upper, "all_pairs_ratio", c.Judgment.Overall[s.Metric])
+		out.AddKnown(!s.Changed.IsZero(), "ratio_changed", s.Changed)
+	} else {
+		out = append(out, "excess", s.Excess, "excess_upper", s.ExcessUpper)
+	}
+	return append(out, "tolerance", c.Options.ToleranceOf(s.Metric), "evidence_log10", evidence,
+		"block_correlation", s.Correlation)
+}
+
+// watchOf has the figures of the latest blocks, and the latest change. The direction back says that it is as before.
+func watchOf(c *Status, s *canary.WatchState) number.Object {
+	out := number.Object{"metric", s.Metric.String(), "blocks", s.Blocks}
+	if s.Metric.IsLatency() {
+		out = append(out, "ratio", s.Ratio, "all_pairs_ratio", c.Judgment.Overall[s.Metric])
+	} else {
+		out.Add("excess", s.Excess)
+	}
+	out = append(out, "tolerance", c.Options.ToleranceOf(s.Metric), "block_correlation", s.Correlation)
+	out.AddKnown(!s.Found.IsZero(), "change",
+		number.Object{"direction", cmp.Or(s.Direction, canary.Back), "since", s.Since, "found", s.Found})
+	return out
+}
+
+// answersOf has the answers of judged pairs with an answer of each side. They are not judged.
+func answersOf(a *canary.Answers) number.Object {
+	out := number.Object{"pairs", a.Pairs}
+	addText(&out, "text", a.Text())
+	out.Add("length_ratio", math.Round(a.Ratio*1000)/1000) // it is known to 1 %
+	out = append(out, "longer", a.Longer, "shorter", a.Shorter)
+	for side, tokens := range a.Tokens {
+		finishes := map[string]int64{}
+		for f, n := range a.Finishes[side] {
+			if n > 0 {
+				finishes[canary.Finish(f).String()] = n
+			}
 		}
-		if one.Blocks > 0 {
-			out.Metrics = append(out.Metrics, one)
-		}
+		out.Add(canary.Side(side).String(), number.Object{
+			"output_tokens", tokens, "median_output_tokens", a.Median[side], "finish_reasons", finishes,
+		})
 	}
 	return out
 }
 
-func (m *metricJSON) verdict(s *canary.MetricState) {
-	m.Blocks, m.Correlation = s.Blocks, finite(s.Correlation)
-	m.Evidence = map[string]float64{"worse": s.WorseLog10}
-	if s.Metric.IsLatency() {
-		m.Ratio, m.Bound, m.Upper = finite(s.Ratio), s.Bound, finite(s.Upper)
-		if s.Lower > 0 {
-			m.Lower = &s.Lower
+// looksOf has the answer of the looks at pods about the version.
+func looksOf(p *canary.PodsState) number.Object {
+	out := number.Object{"verdict", p.Verdict}
+	addText(&out, "reason", p.Reason)
+	if p.Verdict == canary.Fail {
+		out.Add("metric", p.Metric.String())
+	}
+	out = append(out, "done", p.Looks, "pods_with_values", bySide(p.Valued), "after_seconds", p.After.Seconds())
+	out.AddKnown(p.Next > 0, "next_seconds", p.Next.Seconds())
+	metrics := []number.Object{}
+	for m, of := range p.Metrics {
+		if !math.IsNaN(of.Estimate) {
+			metrics = append(metrics, number.Object{
+				"metric", canary.Metric(m).String(), "estimate", of.Estimate, "lower", of.Lower, "upper", of.Upper, "spread", of.Spread,
+			})
 		}
-		m.Evidence["not_worse"] = s.NotWorseLog10
-		if !s.Changed.IsZero() {
-			m.Changed = &s.Changed
-		}
-	} else {
-		m.Excess, m.ExcessUpper = &s.Excess, finite(s.ExcessUpper)
 	}
-}
-
-func (m *metricJSON) watch(s *canary.WatchState) {
-	m.Blocks, m.Correlation = int64(s.Blocks), finite(s.Correlation)
-	if s.Metric.IsLatency() {
-		m.Ratio = finite(s.Ratio)
-	} else {
-		m.Excess = &s.Excess
-	}
-	if !s.Found.IsZero() {
-		m.Change = &changeJSON{cmp.Or(s.Direction, canary.Back), s.Since, s.Found}
-	}
-}
-
-// answersJSON are the answers of judged pairs with an answer of each side. They are not judged.
-type answersJSON struct {
-	Pairs     int64       `json:"pairs"`
-	Text      string      `json:"text,omitempty"`         // how they differ reliably
-	Ratio     *float64    `json:"length_ratio,omitempty"` // the median of pairs
-	Longer    int64       `json:"longer"`                 // pairs by the candidate's answer
-	Shorter   int64       `json:"shorter"`
-	Baseline  answersSide `json:"baseline"`
-	Candidate answersSide `json:"candidate"`
-}
-
-type answersSide struct {
-	Tokens   int64            `json:"output_tokens"`
-	Median   int64            `json:"median_output_tokens"`
-	Finishes map[string]int64 `json:"finish_reasons"`
-}
-
-// answersOf returns nil where no pair has answers.
-func answersOf(a *canary.Answers) *answersJSON {
-	if a.Pairs == 0 {
-		return nil
-	}
-	side := func(s canary.Side) answersSide {
-		one := answersSide{Tokens: a.Tokens[s], Median: a.Median[s], Finishes: map[string]int64{}}
-		for f, n := range a.Finishes[s] {
-			if n > 0 {
-				one.Finishes[canary.Finish(f).String()] = n
-			}
-		}
-		return one
-	}
-	out := &answersJSON{
-		Pairs: a.Pairs, Text: a.Text(), Longer: a.Longer, Shorter: a.Shorter, Ratio: finite(a.Ratio),
-		Baseline: side(canary.Baseline), Candidate: side(canary.Candidate),
-	}
-	if out.Ratio != nil {
-		*out.Ratio = math.Round(*out.Ratio*1000) / 1000 // it is known to 1 %
-	}
+	out.Add("metrics", metrics)
+	r := p.Rank
+	out.AddKnown(r.Of > 0, "rank", number.Object{"metric", r.Metric.String(), "slower_than", r.Slower, "of", r.Of})
 	return out
 }
 
