@@ -87,20 +87,16 @@ func (i *interval) move() {
 // estimate is the median of the block values, to half a step; NaN without values. A median in the first or the last cell can lie anywhere beyond: then it
 // is the cell's edge, and a bound.
 func (i *interval) estimate() (float64, Bound) {
-	seen := int64(0)
-	for c, count := range i.counts {
-		seen += count
-		switch {
-		case count == 0 || 2*seen < i.n:
-		case c == 0:
-			return i.middle - cells*cellStep, LessThan
-		case c == 2*cells:
-			return i.middle + (cells-1)*cellStep, MoreThan
-		default:
-			return i.middle + (float64(c-cells)-0.5)*cellStep, ""
-		}
+	switch c := middle(i.counts[:]); c {
+	case -1:
+		return math.NaN(), ""
+	case 0:
+		return i.middle - cells*cellStep, LessThan
+	case 2 * cells:
+		return i.middle + (cells-1)*cellStep, MoreThan
+	default:
+		return i.middle + (float64(c-cells)-0.5)*cellStep, ""
 	}
-	return math.NaN(), ""
 }
 
 // A Bound says that a ratio is not known, only on which side of a number it is.

@@ -77,9 +77,6 @@ func (l *lowering) session(rows []Record) error {
 
 // row adds one row. Its After counts all rows that were added before, from 0.
 func (l *lowering) row(r *Record) error {
-	if r.Floating {
-		r.Offset = allowed(r.After, func(row int) int64 { return l.rows[row].at })
-	}
 	l.writer.line = l.writer.line[:0]
 	if err := l.writer.sessionsRest(r, false); err != nil {
 		return err
@@ -90,20 +87,6 @@ func (l *lowering) row(r *Record) error {
 	})
 	l.parents = append(l.parents, r.After...)
 	return l.waiting.write(l.writer.line)
-}
-
-// setOffsets sets the Offset of rows that float. It reports whether all are within the instants that a trace can have.
-func setOffsets(rows []Record) bool {
-	for i := range rows {
-		r := &rows[i]
-		if r.Floating {
-			r.Offset = allowed(r.After, func(row int) int64 { return int64(rows[row].Offset) })
-		}
-		if r.Offset >= maxNanos {
-			return false
-		}
-	}
-	return true
 }
 
 // numberOf returns the number of a key: its own, or else the next fresh one.

@@ -33,7 +33,7 @@ func (l *lowering) weka(ids *wekaIDs, line int, text []byte) (fault.List, error)
 			g.call(c)
 		}
 	}
-	if !setOffsets(g.rows) {
+	if slices.ContainsFunc(g.rows, func(r Record) bool { return r.Offset >= maxNanos }) {
 		return fault.List{fault.New("requests", fmt.Sprintf("instants ≤ %d s", int64(maxMillis/1000)), "a later one")}, nil
 	}
 	l.untimed += g.untimed
@@ -105,8 +105,12 @@ func (g *wekaGraph) call(c *wekaCall) {
 func (w wekaSent) edge(at time.Duration) Edge { return Edge{w.row, max(0, at-w.end)} }
 
 func (g *wekaGraph) row(c *wekaCall, at time.Duration, agent string, after []Edge) wekaSent {
+	offset := at
+	if len(after) > 0 {
+		offset = allowed(after, func(row int) int64 { return int64(g.rows[row].Offset) })
+	}
 	g.rows = append(g.rows, Record{
-		Offset: at, InputTokens: c.input, OutputTokens: c.output, Blocks: g.ids.number(c.ids, g.session.global),
+		Offset: offset, InputTokens: c.input, OutputTokens: c.output, Blocks: g.ids.number(c.ids, g.session.global),
 		Session: g.session.id, Agent: agent, After: after, Floating: len(after) > 0,
 	})
 	if !c.timed {

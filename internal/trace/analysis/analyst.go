@@ -10,12 +10,11 @@ import (
 
 // analyst computes an Analysis, one row at a time.
 type analyst struct {
-	stats         *trace.Stats
-	input, output stats.Counts
-	total         stats.Counts
-	intervals     []Interval
-	width         time.Duration
-	from          time.Duration // start of the first interval
+	stats        *trace.Stats
+	input, total stats.Counts
+	intervals    []Interval
+	width        time.Duration
+	from         time.Duration // start of the first interval
 
 	prefixes  prefix.Tree
 	recency   *recency
@@ -58,9 +57,6 @@ func (g *analyst) add(r *trace.Record) {
 		g.input.Add(r.InputTokens)
 		g.total.Add(r.InputTokens + r.OutputTokens)
 		had = g.prefixes.Add(r.Blocks, r.InputTokens)
-	}
-	if r.OutputTokens > 0 {
-		g.output.Add(r.OutputTokens)
 	}
 	if len(r.Blocks) > 0 {
 		g.fronts[had.Front]++
