@@ -176,7 +176,7 @@ func TestKendallExact(t *testing.T) {
 	}
 }
 
-// The count by merging matches the definition, for random values with ties.
+// The count matches the definition, for random values with ties.
 func TestMannKendallByPairs(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

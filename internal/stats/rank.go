@@ -91,12 +91,12 @@ func NewMannKendall(values []float64) MannKendall {
 	n := len(values)
 	t := MannKendall{N: n, P: math.NaN()}
 	pairs, sizes := n*(n-1)/2, map[float64]int{}
-	for _, v := range values {
+	sorted := make([]float64, 0, n)
+	for i, v := range values {
+		less, _ := slices.BinarySearch(sorted, v)
+		t.S += less - (i - less - sizes[v])
+		sorted = slices.Insert(sorted, less, v)
 		sizes[v]++
-	}
-	t.S = pairs - 2*inversions(slices.Clone(values), make([]float64, n))
-	for _, k := range sizes {
-		t.S -= k * (k - 1) / 2
 	}
 	if n < 4 {
 		return t
@@ -114,29 +114,6 @@ func NewMannKendall(values []float64) MannKendall {
 		t.P = min(1, 2*above((math.Abs(float64(t.S))-1)/math.Sqrt(variance)))
 	}
 	return t
-}
-
-// inversions sorts values by merging, with scratch of the same
-// length, and counts the pairs whose later value is smaller.
-func inversions(values, scratch []float64) int {
-	n := len(values)
-	if n < 2 {
-		return 0
-	}
-	left, right := values[:n/2], values[n/2:]
-	count := inversions(left, scratch) + inversions(right, scratch)
-	merged := scratch[:0]
-	for len(left) > 0 && len(right) > 0 {
-		if right[0] < left[0] {
-			count += len(left)
-			merged, right = append(merged, right[0]), right[1:]
-		} else {
-			merged, left = append(merged, left[0]), left[1:]
-		}
-	}
-	merged = append(append(merged, left...), right...)
-	copy(values, merged)
-	return count
 }
 
 // kendallExact is the probability that |S| of a random order of n values is at least |s|. The number of orders by their
