@@ -82,7 +82,6 @@ func (c *chats) add(r *row) {
 	c.find(r)
 }
 
-// find sets the row's session.
 func (c *chats) find(r *row) {
 	first := uint64(r.chat)
 	if number := c.ids.Find(first); number != 0 { // 0: the file has changed

@@ -76,7 +76,6 @@ func (b burst) decode(line []byte, r *row) fault.List {
 	return faults
 }
 
-// cells splits a line of CSV.
 func cells(line []byte) (columns []string, ok bool) {
 	if !bytes.ContainsRune(line, '"') { // true for all lines of the published files
 		for column := range bytes.SplitSeq(line, []byte(",")) {

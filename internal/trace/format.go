@@ -51,21 +51,18 @@ type layout struct {
 // not a row.
 func (p *pass) detect(line []byte, number int) (header bool, err error) {
 	named := p.options.Format
-	csv := map[Format]func([]byte) (layout, bool){Azure: azureLayout, BurstGPT: burstLayout}
-	for _, format := range []Format{Azure, BurstGPT} {
-		if named != Auto && named != format {
-			continue
-		}
-		if l, ok := csv[format](line); ok {
-			p.format, p.layout = format, l
-			return true, nil
-		}
+	may := func(be Format) bool { return named == Auto || named == be }
+	if l, ok := azureLayout(line); ok && may(Azure) {
+		p.format, p.layout = Azure, l
+		return true, nil
 	}
-	if named == Auto || named == Sessions {
-		if block, found, ok := sessionsHeader(line); ok {
-			p.begin(block, number, found)
-			return true, nil
-		}
+	if l, ok := burstLayout(line); ok && may(BurstGPT) {
+		p.format, p.layout = BurstGPT, l
+		return true, nil
+	}
+	if block, found, ok := sessionsHeader(line); ok && may(Sessions) {
+		p.begin(block, number, found)
+		return true, nil
 	}
 	switch {
 	case named == Azure || named == BurstGPT || named == Sessions:
@@ -100,7 +97,6 @@ func (f Format) check() error {
 	return fmt.Errorf("trace format: want %s, got %q", strings.Join(Readable, ", "), string(f))
 }
 
-// unitName names the unit of timestamps.
 func unitName(unit time.Duration) string {
 	switch unit {
 	case time.Millisecond:

@@ -35,7 +35,7 @@ type lowering struct {
 	parents []Edge
 	names   []subAgent        // of rows whose session is known only at the end
 	untimed int               // requests without the time of their answer
-	ids     map[string]string // by session id: the file and line of the session
+	ids     map[string]string // by session id: the file and line of the session; also request ids, without
 }
 
 // A lowered row waits for its place in the trace.

@@ -19,7 +19,6 @@ import (
 // sniffBytes is how much of a file is read to tell its format.
 const sniffBytes = 1 << 20
 
-// lowers reports whether files of the format are lowered.
 func (f Format) lowers() bool {
 	return f == Weka || f == RequestTrace
 }

@@ -179,7 +179,6 @@ func (c *cursor) time(unit time.Duration) (d time.Duration, ok bool) {
 	return time.Duration(nanoseconds), ok
 }
 
-// digit reports whether the next byte is a digit.
 func (c *cursor) digit() bool { return c.i < len(c.b) && c.b[c.i]-'0' <= 9 }
 
 // whole reads an integer that fits 64 bits. The caller fails on whatever must not follow an integer (a point, an

@@ -141,7 +141,6 @@ func (o *object) onePrompt() {
 	}
 }
 
-// needs reports a field that is missing.
 func (o *object) needs(key, want string) {
 	if o.value(key) == nil {
 		o.fault(key, want, "none")

@@ -18,7 +18,6 @@ const requestTraceSchema = "dynamo.request.trace.v1"
 // A requestTraceReader collects requests until all are known.
 type requestTraceReader struct {
 	lowering *lowering
-	ids      map[string]struct{}
 	numbers  map[uint64]uint64 // by sequence hash: the number of the block
 	fresh    uint64            // the number of the next new block
 	requests []traced          // by row of the lowering
@@ -33,7 +32,7 @@ type traced struct {
 }
 
 func newRequestTraceReader(l *lowering) *requestTraceReader {
-	t := &requestTraceReader{lowering: l, ids: map[string]struct{}{}, numbers: map[uint64]uint64{}, parents: map[string]string{}}
+	t := &requestTraceReader{lowering: l, numbers: map[uint64]uint64{}, parents: map[string]string{}}
 	l.settle = t.settle
 	return t
 }
@@ -87,7 +86,7 @@ func (t *requestTraceReader) request(o *object, r *Record) fault.List {
 		return o.faults
 	}
 	id := in.text("request_id", MaxLineBytes)
-	if _, known := t.ids[id]; known {
+	if _, known := t.lowering.ids[id]; known {
 		in.fault("request_id", "one that no other request has", strconv.Quote(id))
 	}
 	r.OutputTokens = max(1, in.count("output_tokens"))
@@ -113,7 +112,7 @@ func (t *requestTraceReader) request(o *object, r *Record) fault.List {
 		o.addFaults("agent_context", context.faults)
 	}
 	if len(o.faults) == 0 {
-		t.ids[id] = struct{}{}
+		t.lowering.ids[id] = ""
 		t.requests = append(t.requests, at)
 	}
 	return o.faults

@@ -31,7 +31,6 @@ func (f *File) Reread(r Record) (Record, error) {
 	return r, nil
 }
 
-// line reads and decodes the line of a row.
 func (f *File) line(number, line int, into *row) error {
 	start := f.starts[number]
 	text, err := newLines(io.NewSectionReader(f.data, start, f.size-start), start, line-1).next()

@@ -12,7 +12,6 @@ import (
 // Rows that wait for others are due in an order that follows from the waits as they are played, and can stand
 // anywhere in the file. The order takes 8 bytes a row. Each row is read at its own place.
 
-// sort puts the rows in due order.
 func (f *File) sort(rows []parent) {
 	f.graph = rows
 	f.order = inOrder(len(rows), func(a, b int) int { return cmp.Compare(rows[a].at, rows[b].at) })
@@ -87,7 +86,6 @@ func endsOf(rows []parent, sessions int) (first, last bits) {
 // a session stands alone. It needs Options.BySession. The caller must not change it.
 func (f *File) Sessions() [][]int { return f.sessions }
 
-// group sorts the rows by session.
 func (f *File) group(rows []parent) {
 	f.graph = rows
 	before := func(a, b int) int { return cmp.Or(cmp.Compare(rows[a].at, rows[b].at), cmp.Compare(a, b)) }

@@ -1,9 +1,9 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"time"
 )
@@ -68,13 +68,8 @@ func (s Selection) has(r *Record) bool {
 	case s.Sample == 1:
 		return true
 	}
-	key := r.Session
-	if key == "" {
-		key = strconv.Itoa(r.Number)
-	}
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(key)) // never fails
-	return float64(Mix(h.Sum64()^Mix(s.Seed))>>11)/(1<<53) < s.Sample
+	named := Record{Session: cmp.Or(r.Session, strconv.Itoa(r.Number))}
+	return float64(Mix(named.Key()^Mix(s.Seed))>>11)/(1<<53) < s.Sample
 }
 
 // OnSide returns the place of a row, of Record.Place, among the pods of one side of a comparison. Each round of a side's pods begins with another one, by

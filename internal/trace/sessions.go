@@ -107,7 +107,6 @@ func (c *cursor) edge(unit time.Duration) (e Edge, ok bool) {
 	return e, ok && row < maxRows && c.accept('}')
 }
 
-// key skips a key.
 func (c *cursor) key(name string) bool {
 	key, ok := c.word()
 	return ok && string(key) == name && c.accept(':')

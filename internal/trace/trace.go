@@ -49,10 +49,7 @@ type Options struct {
 
 func (o *Options) check() error {
 	o.Format, o.maxSpool = cmp.Or(o.Format, Auto), cmp.Or(o.maxSpool, defaultSpoolBytes)
-	var errs []error
-	if err := o.Format.check(); err != nil {
-		errs = append(errs, err)
-	}
+	errs := []error{o.Format.check()}
 	if o.BlockTokens < 0 || o.BlockTokens > MaxTokens {
 		errs = append(errs, fmt.Errorf("block tokens: want 1 to %d, or 0 to detect them, got %d", MaxTokens, o.BlockTokens))
 	}

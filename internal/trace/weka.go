@@ -51,7 +51,6 @@ type wekaSession struct {
 	calls  []wekaCall
 }
 
-// readWeka reads a session.
 func readWeka(text []byte) (s wekaSession, found fault.List) {
 	o := object{}
 	if found := o.read(text, "session"); found != nil {

@@ -119,7 +119,6 @@ func (g *wekaGraph) row(c *wekaCall, at time.Duration, agent string, after []Edg
 	return wekaSent{len(g.rows) - 1, at, later(at, c.took)}
 }
 
-// spawn adds the requests of a sub-agent.
 func (g *wekaGraph) spawn(marker *wekaCall) {
 	a := marker.agent
 	start := time.Duration(0)

@@ -20,7 +20,6 @@ type placed struct {
 // A rowPlace is a position in a row, from 1, and the number of the id there.
 type rowPlace struct{ at, number uint32 }
 
-// add adds the blocks of a row.
 func (r *recurring) add(row []prefix.Step) {
 	for i, s := range row {
 		at := uint32(i) + 1

@@ -28,7 +28,6 @@ func (t tables) grid(rows ...[]string) {
 	t.Aligned(rows, spare, func(i int, cell string) bool { return i == 0 || strings.HasPrefix(cell, full) || cell == some })
 }
 
-// left writes left-aligned columns.
 func (t tables) left(rows ...[]string) {
 	t.Aligned(rows, spare, func(int, string) bool { return true })
 }
