@@ -140,7 +140,6 @@ func medianRatio(counts []int64, step float64) float64 {
 	return math.NaN()
 }
 
-// merge adds the sums of other pairs.
 func (a *answers) merge(b *answers) {
 	a.Pairs, a.Known, a.Longer, a.Shorter = a.Pairs+b.Pairs, a.Known+b.Known, a.Longer+b.Longer, a.Shorter+b.Shorter
 	addAll(a.Tokens[:], b.Tokens[:])

@@ -168,7 +168,6 @@ func (b *block) skips(least int) Skip {
 	return ""
 }
 
-// latency gives a block's value to the metric's test, or to its detectors.
 func (c *Comparison) latency(m Metric, value float64, shown *Block) {
 	shown.Metrics[m].Ratio = math.Exp(value)
 	change := Direction("")
@@ -180,7 +179,6 @@ func (c *Comparison) latency(m Metric, value float64, shown *Block) {
 	c.counters.count(func(t *Totals) { t.Metrics[m].add(value, c.options.threshold(m), change) })
 }
 
-// share gives a block's requests to the metric's test, or to its detectors.
 func (c *Comparison) share(m Metric, found slow, pairs int, shown *Block) {
 	shown.Metrics[m].Requests, shown.Metrics[m].Of = found.all, pairs
 	if c.watch == nil {

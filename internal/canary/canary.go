@@ -238,7 +238,6 @@ func (c *Comparison) Add(p *Pair) {
 	c.block.add(p, queued, overlaps)
 }
 
-// warmUp makes a pair void while the servers warm up.
 func (c *Comparison) warmUp(p *Pair) {
 	if c.warm.IsZero() {
 		c.warm = p.At.Add(c.toWarm)

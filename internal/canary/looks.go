@@ -234,7 +234,6 @@ func pooled(samples ...[]float64) float64 {
 	return sum / float64(freedom)
 }
 
-// state returns the answer of the looks so far.
 func (l *looks) state(o *Options) PodsState {
 	s := PodsState{
 		Verdict: Undecided, Looks: l.Done, After: l.After, Valued: l.Valued, Metric: l.failed,
@@ -269,7 +268,6 @@ func (l *looks) state(o *Options) PodsState {
 	return s
 }
 
-// rank places the candidate's only pod.
 func (l *looks) rank(o *Options) Rank {
 	for _, m := range []Metric{TTFT, E2E} {
 		all, _ := l.values(m, o)

@@ -127,7 +127,6 @@ func (t *test) share(block Span, end time.Time, o *Options) {
 	t.passed = t.passed || t.isWithin(1, o)
 }
 
-// sign adds the bit of a block.
 func (t *test) sign(block Tally) {
 	difference := block.Candidate - block.Baseline
 	if difference == 0 {
@@ -138,7 +137,6 @@ func (t *test) sign(block Tally) {
 	t.better.Add(block.excess() < -t.least())
 }
 
-// hasFailed says whether the evidence is that of a fail.
 func (t *test) hasFailed(failLog10 float64) bool {
 	return t.worseLog10() >= failLog10 && (t.metric.IsLatency() || t.total() > t.threshold) && !t.depends()
 }

@@ -28,7 +28,6 @@ func (s *calmness) add(calm bool) {
 	}
 }
 
-// podOf returns the pod that a request went to.
 func (c *Comparison) podOf(side Side, number uint16) *pod {
 	n := min(int(number), maxPods)
 	for len(c.pods[side]) <= n {
@@ -67,7 +66,6 @@ func (c *Comparison) overlaps(p *Pair) bool {
 	return false
 }
 
-// answered adds the answers of a judged pair to its pods.
 func (c *Comparison) answered(p *Pair) {
 	for side, r := range p.Requests {
 		if r.E2E > 0 {
@@ -83,7 +81,6 @@ const (
 	unseenPart  = 4
 )
 
-// see counts a judged pair for its pods.
 func (c *Comparison) see(p *Pair) {
 	for side, r := range p.Requests {
 		if r.Sent.IsZero() {

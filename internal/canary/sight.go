@@ -35,7 +35,6 @@ func (s *Sight) add(p *Pair, queued [2]bool) {
 	}
 }
 
-// plus returns the sum of two sights.
 func (s Sight) plus(other Sight) Sight {
 	return Sight{
 		s.Pairs + other.Pairs, s.Void + other.Void, s.Valued + other.Valued, s.Calm + other.Calm, s.Queued + other.Queued,

@@ -183,5 +183,5 @@ func unpack(counts []int64, b []byte) (sum int64, ok bool) {
 	return sum, true
 }
 
-// maxPacked bounds a count, so that no sum overflows. A tail halves its counts before.
+// maxPacked bounds a count, so that no sum overflows. No comparison has as many pairs.
 const maxPacked = 1 << 41

@@ -43,15 +43,6 @@ func (t *tail) count(logs []float64, tolerated float64) (found slow, ok bool) {
 			}
 		}
 	}
-	for side := range t.counts {
-		if t.all[side] > 1<<40 { // far from overflow
-			t.all[side] = 0
-			for i := range t.counts[side] {
-				t.counts[side][i] /= 2
-				t.all[side] += t.counts[side][i]
-			}
-		}
-	}
 	return found, ok
 }
 

@@ -259,13 +259,10 @@ func (c *Comparison) missing() int64 {
 		}
 	}
 	switch {
-	case c.sight.Useful == 0:
-		pass = -1
+	case c.sight.Useful == 0 || pass < 0:
+		return fail
 	case fail < 0:
 		return pass
-	}
-	if pass < 0 {
-		return fail
 	}
 	return min(fail, pass)
 }

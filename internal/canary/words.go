@@ -65,7 +65,6 @@ func (o *Options) condition() string {
 	return fmt.Sprintf("this is wrong in at most %s of such comparisons, if %s", percent(o.Alpha), o.assumed())
 }
 
-// overall says the ratios of all pairs.
 func (j *Judgment) overall() string {
 	var all []string
 	for m, ratio := range j.Overall {

@@ -43,7 +43,6 @@ func claim(path string, now *Claim, to reporter) (*Claim, error) {
 	return c, nil
 }
 
-// read reads the file, and sets it aside if that fails.
 func (c *Claim) read(to reporter) error {
 	_, there := os.Stat(c.path)
 	all, broken, err := readState(c.path)
@@ -66,7 +65,6 @@ func (c *Claim) read(to reporter) error {
 	return nil
 }
 
-// write replaces the file.
 func (c *Claim) write(state stateFile) error {
 	if err := c.lock.acquire(); err != nil {
 		return err

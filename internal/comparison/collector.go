@@ -237,6 +237,10 @@ func (s series) export(c *Status) {
 		s.counter(descPairsBad, totals.Pairs.Bad[side], of)
 		s.counter(descRequests, r.Sent, of, "sent")
 		s.counter(descRequests, r.Unsent, of, "not_sent")
+		s.counter(descOutputTokens, totals.Answers.Tokens[side], of)
+		for f, n := range totals.Answers.Finishes[side] {
+			s.counter(descAnswers, n, of, canary.Finish(f).String())
+		}
 	}
 	s.gauge(descEpochPairs, float64(j.Pairs.Judged), "judged")
 	s.gauge(descEpochPairs, float64(j.Pairs.Void), "void")
@@ -252,12 +256,6 @@ func (s series) export(c *Status) {
 	}
 	for m, ratio := range j.Overall {
 		s.gauge(descAllPairs, ratio, canary.Metric(m).String())
-	}
-	for side := range totals.Answers.Tokens {
-		s.counter(descOutputTokens, totals.Answers.Tokens[side], canary.Side(side).String())
-		for f, n := range totals.Answers.Finishes[side] {
-			s.counter(descAnswers, n, canary.Side(side).String(), canary.Finish(f).String())
-		}
 	}
 	for _, why := range canary.Skips {
 		s.counter(descBlocksSkipped, totals.Skipped[why], string(why))
@@ -303,7 +301,6 @@ func (s series) export(c *Status) {
 	}
 }
 
-// exportPods exports the answer of the looks at the pods.
 func (s series) exportPods(p *canary.PodsState) {
 	if max(p.Pods[canary.Baseline], p.Pods[canary.Candidate]) <= 1 {
 		return

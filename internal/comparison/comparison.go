@@ -135,7 +135,6 @@ func (c *Comparison) Run(ctx context.Context) {
 	}
 }
 
-// step adds the pairs that have ended, and judges.
 func (c *Comparison) step(now time.Time, closing func()) {
 	c.judging.Lock()
 	c.checkEngines(now)

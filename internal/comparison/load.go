@@ -9,7 +9,6 @@ type load struct {
 	own        float64
 }
 
-// see adds the count of the engine's pages.
 func (l *load) see(e Engine) {
 	if !e.Generates {
 		return

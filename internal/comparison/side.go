@@ -77,7 +77,6 @@ func (q *queue) version(rows string) int {
 	return len(q.traces) - 1
 }
 
-// rows returns the digest of a version.
 func (q *queue) rows(version int) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +106,6 @@ func (q *queue) close() {
 	q.closed = true
 }
 
-// unsentHalf returns the half of a request that was not sent.
 func unsentHalf(why measure.DropReason) canary.Half {
 	h := canary.Half{Request: canary.Request{Why: string(why)}, Void: canary.VoidInvalid}
 	switch why {

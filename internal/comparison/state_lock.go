@@ -63,7 +63,6 @@ func (l *stateLock) acquire() error {
 	return nil
 }
 
-// writeOwner writes the owner of a lock into its file.
 func writeOwner(f *os.File) error {
 	host, err := os.Hostname()
 	if err != nil {
@@ -74,7 +73,6 @@ func writeOwner(f *os.File) error {
 	return errors.Join(err, f.Truncate(int64(len(text))))
 }
 
-// release frees the lock.
 func (l *stateLock) release() {
 	if l.file != nil {
 		_ = l.file.Truncate(0) // nobody has it

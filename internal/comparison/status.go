@@ -97,7 +97,6 @@ func jsonOf(c *Status) number.Object {
 	return out
 }
 
-// addText adds a text that is not empty.
 func addText[T ~string](o *number.Object, key string, text T) { o.AddKnown(text != "", key, text) }
 
 func pairsOf(p *canary.Pairs) number.Object {
@@ -159,7 +158,6 @@ func answersOf(a *canary.Answers) number.Object {
 	return out
 }
 
-// looksOf has the answer of the looks at pods about the version.
 func looksOf(p *canary.PodsState) number.Object {
 	out := number.Object{"verdict", p.Verdict}
 	addText(&out, "reason", p.Reason)
