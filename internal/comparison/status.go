@@ -170,7 +170,8 @@ func looksOf(p *canary.PodsState) number.Object {
 	for m, of := range p.Metrics {
 		if !math.IsNaN(of.Estimate) {
 			metrics = append(metrics, number.Object{
-				"metric", canary.Metric(m).String(), "estimate", of.Estimate, "lower", of.Lower, "upper", of.Upper, "spread", of.Spread,
+				"metric", canary.Metric(m).String(), "estimate", of.Estimate, "lower", of.Lower, "upper", of.Upper,
+				"spread", of.Spread,
 			})
 		}
 	}
