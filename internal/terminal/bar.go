@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"replayd/internal/number"
 )
 
 // A field is a part of a line. If the fields do not all fit, those of the highest rank are dropped first.
@@ -38,15 +36,15 @@ func (v view) figures() []field {
 			fields = append(fields, field{text: fmt.Sprintf(format, values...), rank: rank})
 		}
 	}
-	add(7, !v.ended, "%.1f/s", v.rate)
+	add(7, !v.ended, "%.1f/s", v.rate())
 	add(5, !v.ended, "%d in flight", v.Ledger.InFlight)
 	add(3, true, "%d failed", v.Ledger.Failed())
 	add(3, v.cancelled() > 0, "%d cancelled", v.cancelled())
 	add(3, v.Ledger.Unsent() > 0, "%d dropped", v.Ledger.Unsent())
-	add(4, v.ttfts, "TTFT p50 %s", number.Latency(v.ttft50))
-	add(6, v.ttfts, "p99 %s", number.Latency(v.ttft99))
-	add(8, v.tpots, "TPOT p50 %s", number.Latency(v.tpot50))
-	add(9, v.lates, "lateness p99 %s", number.Latency(v.late99))
+	add(4, len(v.ttft) > 0, "TTFT p50 %s", v.ttft.percentile(50))
+	add(6, len(v.ttft) > 0, "p99 %s", v.ttft.percentile(99))
+	add(8, len(v.tpot) > 0, "TPOT p50 %s", v.tpot.percentile(50))
+	add(9, len(v.lateness) > 0, "lateness p99 %s", v.lateness.percentile(99))
 	if v.lastErr != "" {
 		fields = append(fields, field{text: "last error: " + v.lastErr, rank: 10, least: 24})
 	}

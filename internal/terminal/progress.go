@@ -7,11 +7,11 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/stats"
 )
 
@@ -29,12 +29,15 @@ const (
 // Progress tracks the latencies of finished requests and shows the progress of a run. The counts are the ledger's. Its
 // methods are safe for concurrent use, but only one of Show, Log and Print may run.
 type Progress struct {
-	mu       sync.Mutex
-	ttft     window
-	tpot     window
-	lateness window
-	lastErr  string
-	marks    []mark
+	mu sync.Mutex
+	observed
+}
+
+// What Progress has observed. A copy stays as it is: its slices only grow.
+type observed struct {
+	ttft, tpot, lateness window
+	lastErr              string
+	marks                []mark
 }
 
 // An Outlook is the state of a run that Progress does not observe itself.
@@ -72,9 +75,9 @@ func (p *Progress) Observe(r *measure.Request) {
 
 // Show draws the progress at the bottom of a terminal until done is closed. The last drawing stays.
 func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{}) {
-	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
-		s.Draw(p.view(elapsed, o, ended).lines(s.Width())...)
-		if ended {
+	p.follow(outlook, done, func(v view) {
+		s.Draw(v.lines(s.Width())...)
+		if v.ended {
 			s.End()
 		}
 	})
@@ -83,11 +86,11 @@ func (p *Progress) Show(s *Screen, outlook func() Outlook, done <-chan struct{})
 // Log logs the progress until done is closed.
 func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan struct{}) {
 	next := logEvery
-	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
-		if elapsed < next || ended {
+	p.follow(outlook, done, func(v view) {
+		if v.elapsed < next || v.ended {
 			return
 		}
-		log.Info("progress", p.view(elapsed, o, false).attributes()...)
+		log.Info("progress", v.attributes()...)
 		if next < logSoon {
 			next += logEvery
 		} else {
@@ -101,23 +104,21 @@ func (p *Progress) Log(log *slog.Logger, outlook func() Outlook, done <-chan str
 func (p *Progress) Print(w io.Writer, outlook func() Outlook, done <-chan struct{}) {
 	const first, every = 3 * time.Second, 5 * time.Second
 	next := first
-	p.follow(outlook, done, func(o Outlook, elapsed time.Duration, ended bool) {
-		if elapsed < next || ended {
-			return
+	p.follow(outlook, done, func(v view) {
+		if v.elapsed >= next && !v.ended {
+			fmt.Fprintln(w, v.line(math.MaxInt))
+			next = next.Truncate(every) + every
 		}
-		fmt.Fprintln(w, p.view(elapsed, o, false).line(math.MaxInt))
-		next = next.Truncate(every) + every
 	})
 }
 
 // follow calls show at once, every second, and when done is closed.
-func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show func(o Outlook, elapsed time.Duration, ended bool)) {
+func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show func(v view)) {
 	start := time.Now()
 	tick := time.Tick(drawEvery)
 	for ended := false; ; {
 		now, o := time.Now(), outlook()
-		p.mark(now, o.Ledger.Finished())
-		show(o, now.Sub(start), ended)
+		show(view{Outlook: o, observed: p.mark(now, o.Ledger.Finished()), elapsed: now.Sub(start), ended: ended})
 		if ended {
 			return
 		}
@@ -138,23 +139,24 @@ type mark struct {
 	finished int64
 }
 
-// mark records the number of finished requests and drops marks older than rateOver.
-func (p *Progress) mark(now time.Time, finished int64) {
+// mark records the number of finished requests, drops marks older than rateOver, and returns what was observed.
+func (p *Progress) mark(now time.Time, finished int64) observed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := 0
 	for old < len(p.marks) && now.Sub(p.marks[old].at) > rateOver {
 		old++
 	}
-	p.marks = append(slices.Delete(p.marks, 0, old), mark{now, finished})
+	p.marks = append(p.marks[old:], mark{now, finished})
+	return p.observed
 }
 
 // rate returns finished requests per second between the first and the last mark; 0 with fewer than two marks.
-func (p *Progress) rate() float64 {
-	if len(p.marks) < 2 {
+func (o observed) rate() float64 {
+	if len(o.marks) < 2 {
 		return 0
 	}
-	first, last := p.marks[0], p.marks[len(p.marks)-1]
+	first, last := o.marks[0], o.marks[len(o.marks)-1]
 	return float64(last.finished-first.finished) / last.at.Sub(first.at).Seconds()
 }
 
@@ -163,10 +165,7 @@ type window []time.Duration
 
 func (w *window) add(d time.Duration) { *w = append((*w)[max(0, len(*w)-recent+1):], d) }
 
-// percentile returns 0 if there are no values.
-func (w window) percentile(p float64) time.Duration {
-	if len(w) == 0 {
-		return 0
-	}
-	return time.Duration(stats.PercentileOf(p, w))
+// percentile returns a percentile as a text; without values it has no meaning.
+func (w window) percentile(p float64) string {
+	return number.Latency(time.Duration(stats.PercentileOf(p, w)))
 }

@@ -8,30 +8,14 @@ import (
 	"github.com/prometheus/common/model"
 
 	"replayd/internal/measure"
-	"replayd/internal/number"
 )
 
 // A view is the displayed state of a run at one instant.
 type view struct {
 	Outlook
-	elapsed                        time.Duration
-	ended                          bool
-	rate                           float64 // finished requests per second
-	ttft50, ttft99, tpot50, late99 time.Duration
-	ttfts, tpots, lates            bool // whether there are values
-	lastErr                        string
-}
-
-func (p *Progress) view(elapsed time.Duration, o Outlook, ended bool) view {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return view{
-		Outlook: o, elapsed: elapsed, ended: ended, rate: p.rate(),
-		ttfts: len(p.ttft) > 0, ttft50: p.ttft.percentile(50), ttft99: p.ttft.percentile(99),
-		tpots: len(p.tpot) > 0, tpot50: p.tpot.percentile(50),
-		lates: len(p.lateness) > 0, late99: p.lateness.percentile(99),
-		lastErr: p.lastErr,
-	}
+	observed
+	elapsed time.Duration
+	ended   bool
 }
 
 func (v view) done() int { return int(v.Ledger.Finished() + v.Ledger.Unsent()) }
@@ -65,8 +49,8 @@ func (v view) left() string {
 		return "begins in " + seconds(v.Left-v.Length)
 	case v.Length > 0:
 		return "ETA " + seconds(v.Left)
-	case rest > 0 && v.rate > 0:
-		return "ETA " + seconds(time.Duration(float64(rest)/v.rate*float64(time.Second)))
+	case rest > 0 && v.rate() > 0:
+		return "ETA " + seconds(time.Duration(float64(rest)/v.rate()*float64(time.Second)))
 	}
 	return ""
 }
@@ -81,9 +65,9 @@ func (v view) attributes() []any {
 	if v.cancelled() > 0 {
 		a = append(a, "cancelled", v.cancelled())
 	}
-	a = append(a, "in_flight", v.Ledger.InFlight, "per_second", fmt.Sprintf("%.1f", v.rate))
-	if v.ttfts {
-		a = append(a, "ttft_p50", number.Latency(v.ttft50), "ttft_p99", number.Latency(v.ttft99))
+	a = append(a, "in_flight", v.Ledger.InFlight, "per_second", fmt.Sprintf("%.1f", v.rate()))
+	if len(v.ttft) > 0 {
+		a = append(a, "ttft_p50", v.ttft.percentile(50), "ttft_p99", v.ttft.percentile(99))
 	}
 	if left, known := strings.CutPrefix(v.left(), "ETA "); known {
 		a = append(a, "left", left)

@@ -3,7 +3,9 @@ package terminal
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,21 @@ func flying(n int64, l measure.Ledger) measure.Ledger {
 	return l
 }
 
+// seen returns observations with a rate, p50 and p99 of TTFT, p50 of TPOT and p99 of lateness; 0: there are none.
+func seen(rate float64, ttft50, ttft99, tpot50, late99 time.Duration, lastErr string) observed {
+	values := func(p50, p99 time.Duration) window {
+		if p99 == 0 {
+			return nil
+		}
+		return append(slices.Repeat(window{p50}, 60), slices.Repeat(window{p99}, 40)...)
+	}
+	o := observed{ttft: values(ttft50, ttft99), tpot: values(tpot50, tpot50), lateness: values(late99, late99), lastErr: lastErr}
+	if rate > 0 {
+		o.marks = []mark{{time.Unix(0, 0), 0}, {time.Unix(1000, 0), int64(math.Round(1000 * rate))}}
+	}
+	return o
+}
+
 // views lists runs in all states.
 var views = []struct {
 	name string
@@ -29,42 +46,39 @@ var views = []struct {
 	{"the target was not reached yet", view{Outlook: Outlook{Ledger: flying(0, ended(0, 0, 0)), Requests: 400}, elapsed: time.Second}},
 	{"in the middle of a plan", view{
 		Outlook: Outlook{Ledger: flying(8, ended(182, 3, 0)), Requests: 400, Length: 163 * time.Second, Left: 88 * time.Second}, elapsed: 75 * time.Second,
-		rate:  12.34,
-		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
-		tpots: true, tpot50: 9300 * time.Microsecond, lates: true, late99: 250 * time.Microsecond,
-		lastErr: "http_429: HTTP 429: simulated fault",
+		observed: seen(12.34, 20*time.Millisecond, 812*time.Millisecond, 9300*time.Microsecond, 250*time.Microsecond, "http_429: HTTP 429: simulated fault"),
 	}},
 	{"as long as it gets", view{
 		Outlook: Outlook{Ledger: flying(1024, ended(4882, 1000, 123)), Requests: 12031, Length: time.Hour, Left: 35 * time.Minute}, elapsed: 25 * time.Minute,
-		rate:  4.2,
-		ttfts: true, ttft50: 4440 * time.Millisecond, ttft99: 11184 * time.Millisecond,
-		tpots: true, tpot50: 120 * time.Millisecond, lates: true, late99: 5 * time.Millisecond,
-		lastErr: strings.Repeat("long ", 60),
+		observed: seen(4.2, 4440*time.Millisecond, 11184*time.Millisecond, 120*time.Millisecond, 5*time.Millisecond, strings.Repeat("long ", 60)),
 	}},
 	{"a window: the number of requests is not known", view{
-		Outlook: Outlook{Ledger: flying(0, ended(10, 0, 0)), Length: 10 * time.Minute, Left: 9 * time.Minute}, elapsed: time.Minute, rate: 0.2,
+		Outlook: Outlook{Ledger: flying(0, ended(10, 0, 0)), Length: 10 * time.Minute, Left: 9 * time.Minute}, elapsed: time.Minute,
+		observed: seen(0.2, 0, 0, 0, 0, ""),
 	}},
 	{"the first rows: the plan's end is not known, the rate is", view{
-		Outlook: Outlook{Ledger: flying(2, ended(25, 0, 0)), Requests: 100}, elapsed: 10 * time.Second, rate: 2.5,
+		Outlook: Outlook{Ledger: flying(2, ended(25, 0, 0)), Requests: 100}, elapsed: 10 * time.Second,
+		observed: seen(2.5, 0, 0, 0, 0, ""),
 	}},
 	{"its start lies ahead", view{
 		Outlook: Outlook{Ledger: flying(0, ended(0, 0, 0)), Requests: 400, Length: time.Minute, Left: 94 * time.Second}, elapsed: 6 * time.Second,
 	}},
 	{"all were sent", view{
-		Outlook: Outlook{Ledger: flying(2, ended(398, 0, 0)), Requests: 400, Length: time.Minute}, elapsed: 61 * time.Second, rate: 6.6,
+		Outlook: Outlook{Ledger: flying(2, ended(398, 0, 0)), Requests: 400, Length: time.Minute}, elapsed: 61 * time.Second,
+		observed: seen(6.6, 0, 0, 0, 0, ""),
 	}},
 	{"stopping", view{
-		Outlook: Outlook{Ledger: flying(8, ended(200, 0, 0)), Requests: 400, Length: time.Minute, Left: 30 * time.Second, Stopping: true},
-		elapsed: 31 * time.Second, rate: 6.6,
+		Outlook:  Outlook{Ledger: flying(8, ended(200, 0, 0)), Requests: 400, Length: time.Minute, Left: 30 * time.Second, Stopping: true},
+		elapsed:  31 * time.Second,
+		observed: seen(6.6, 0, 0, 0, 0, ""),
 	}},
 	{"over", view{
 		Outlook: Outlook{Ledger: flying(0, ended(399, 1, 0)), Requests: 400, Length: time.Minute}, elapsed: 63 * time.Second, ended: true,
-		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
+		observed: seen(0, 20*time.Millisecond, 812*time.Millisecond, 0, 0, ""),
 	}},
 	{"a daemon: no end", view{
-		Outlook: Outlook{Ledger: flying(0, ended(300, 0, 1))}, elapsed: 75 * time.Second, rate: 4.1,
-		ttfts: true, ttft50: 20 * time.Millisecond, ttft99: 812 * time.Millisecond,
-		tpots: true, tpot50: 9300 * time.Microsecond, lates: true, late99: 250 * time.Microsecond,
+		Outlook: Outlook{Ledger: flying(0, ended(300, 0, 1))}, elapsed: 75 * time.Second,
+		observed: seen(4.1, 20*time.Millisecond, 812*time.Millisecond, 9300*time.Microsecond, 250*time.Microsecond, ""),
 	}},
 }
 
