@@ -95,7 +95,7 @@ func (b *Board) snapshot() snapshot {
 		Columns: columns[:], Outcomes: outcomes, DropReasons: dropReasons,
 		Workloads: make([]described, len(b.workloads)), Notes: append([]note{}, b.notes...), Comparisons: b.compared,
 	}
-	each := b.values(func(_ int, h *history) ([]shownFailure, []row) { return h.failures.all(), slices.Clone(h.rows) })
+	each := b.values(func(_ int, h *history) ([]failure, []row) { return h.failures.all(), slices.Clone(h.rows) })
 	for i, w := range b.workloads {
 		o := &w.options
 		s.Workloads[i] = described{
@@ -116,7 +116,7 @@ func (b *Board) snapshot() snapshot {
 }
 
 // values returns the values of all workloads, with the failures and rows that of returns of a locked history.
-func (b *Board) values(of func(i int, h *history) ([]shownFailure, []row)) []workloadValues {
+func (b *Board) values(of func(i int, h *history) ([]failure, []row)) []workloadValues {
 	each := make([]workloadValues, len(b.workloads))
 	for i, w := range b.workloads {
 		each[i] = w.values(b.now)
@@ -134,7 +134,7 @@ func (b *Board) news(rows [][]row) []byte {
 	if b.noted {
 		n.Notes = b.notes
 	}
-	n.Workloads = b.values(func(i int, h *history) ([]shownFailure, []row) { return h.failures.news(), rows[i] })
+	n.Workloads = b.values(func(i int, h *history) ([]failure, []row) { return h.failures.news(), rows[i] })
 	n.Verdict = verdictOf(b.workloads, n.Workloads, b.compared)
 	return encode(n)
 }

@@ -33,8 +33,8 @@ type workloadValues struct {
 	Rates  rates      `json:"rates"`
 	Minute lastMinute `json:"minute"`
 
-	Failures []shownFailure `json:"failures,omitempty"` // the last failures, or in news the one that changed
-	Rows     []row          `json:"rows,omitempty"`     // all rows, or in news the new ones
+	Failures []failure `json:"failures,omitempty"` // the last failures, or in news the one that changed
+	Rows     []row     `json:"rows,omitempty"`     // all rows, or in news the new ones
 }
 
 // rates covers the last 10 seconds. Tokens count when their request ends.
