@@ -8,6 +8,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
+	"replayd/internal/stats"
 )
 
 // latencies shows the distribution of each latency.
@@ -24,14 +25,7 @@ func (l runData) latencies() Section {
 		}
 		x := chart.Axis{Label: q.long, Unit: "ms"}
 		histogram := chart.Histogram(fmt.Sprintf("%s lies mostly between %s and %s", upper(q.short), number.Value(d.Percentile(10), "ms"), number.Value(d.Percentile(90), "ms")), x, d.Values)
-		ecdf := chart.ECDF(fmt.Sprintf("%s: 9 of 10 within %s", upper(q.short), number.Value(d.Percentile(90), "ms")), x, chart.Series{Y: d.Values})
-		for _, bound := range l.Settings.SLO {
-			if bound.Quantity == q.Quantity {
-				ecdf.Title = fmt.Sprintf("%s: within %s for %s %% of ok requests", upper(q.short), number.Value(bound.Limit, "ms"), number.Digits(100*d.UpTo(bound.Limit), 3))
-				ecdf.Marks = []chart.Mark{{Name: "bound", At: bound.Limit, X: true}}
-			}
-		}
-		s.Plots = append(s.Plots, histogram, ecdf)
+		s.Plots = append(s.Plots, histogram, boundedECDF(upper(q.short), "ok requests", x, d, l.Settings.SLO.Limit(q.Quantity)))
 	}
 	if d := l.of("inter_chunk_latency"); d.N() > 0 {
 		x := chart.Axis{Label: "gap between content chunks", Unit: "ms"}
@@ -40,6 +34,16 @@ func (l runData) latencies() Section {
 			chart.ECDF(fmt.Sprintf("Single gaps: 99 in 100 within %s", number.Value(d.Percentile(99), "ms")), x, chart.Series{Y: d.Values}))
 	}
 	return s
+}
+
+// boundedECDF plots the distribution of values, each of one thing, with a mark at the bound on them; 0: there is none.
+func boundedECDF(name, things string, x chart.Axis, d stats.Distribution, bound float64) chart.Plot {
+	p := chart.ECDF(fmt.Sprintf("%s: 9 of 10 within %s", name, number.Value(d.Percentile(90), x.Unit)), x, chart.Series{Y: d.Values})
+	if bound > 0 {
+		p.Title = fmt.Sprintf("%s: within %s for %s %% of %s", name, number.Value(bound, x.Unit), number.Digits(100*d.UpTo(bound), 3), things)
+		p.Marks = []chart.Mark{{Name: "bound", At: bound, X: true}}
+	}
+	return p
 }
 
 // latencyTable has a row for each metric of the run that is a distribution.

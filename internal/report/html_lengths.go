@@ -61,50 +61,43 @@ func against(q shownQuantity, x chart.Axis, xs, ys []float64, per float64, perTe
 	}
 	groups := groupsOf(xs, ys)
 	line := chart.Series{Name: "median", Kind: chart.Line}
-	t := &chart.Table{Columns: chart.Columns(x.Label+", "+x.Unit, "requests", "p50", "p90", "p99")}
+	p.Table = &chart.Table{Columns: chart.Columns(x.Label+", "+x.Unit, "requests", "p50", "p90", "p99")}
 	for _, g := range groups {
-		line.Add(g.x, g.of.Percentile(50))
-		t.Rows = append(t.Rows, []string{
-			fmt.Sprintf("%s to %s", number.Grouped(g.from, 0), number.Grouped(g.to, 0)), number.Whole(g.of.N()),
-			number.Value(g.of.Percentile(50), "ms"), number.Value(g.of.Percentile(90), "ms"), number.Value(g.of.Percentile(99), "ms"),
+		mean, values := 0.0, make([]float64, len(g))
+		for i, p := range g {
+			mean += p.x / float64(len(g))
+			values[i] = p.y
+		}
+		d := stats.NewDistribution(values)
+		line.Add(mean, d.Percentile(50))
+		p.Table.Rows = append(p.Table.Rows, []string{
+			fmt.Sprintf("%s to %s", number.Whole(g[0].x), number.Whole(g[len(g)-1].x)), number.Whole(d.N()),
+			number.Value(d.Percentile(50), "ms"), number.Value(d.Percentile(90), "ms"), number.Value(d.Percentile(99), "ms"),
 		})
 	}
 	p.Series = []chart.Series{{Kind: chart.Cloud, X: xs, Y: ys}}
 	if len(groups) > 1 {
 		p.Series = append(p.Series, line)
 	}
-	p.Table = t
 	return p
 }
 
-// A group holds requests of neighboring lengths.
-type group struct {
-	x, from, to float64 // x: the mean length
-	of          stats.Distribution
-}
+type point struct{ x, y float64 }
 
-// groupsOf cuts pairs, sorted by x, into groups of about equal size. Pairs with the same x stay together.
-func groupsOf(xs, ys []float64) (groups []group) {
-	type pair struct{ x, y float64 }
-	pairs := make([]pair, len(xs))
-	for i := range pairs {
-		pairs[i] = pair{xs[i], ys[i]}
+// groupsOf cuts points, sorted by x, into groups of about equal size. Points with the same x stay together.
+func groupsOf(xs, ys []float64) (groups [][]point) {
+	points := make([]point, len(xs))
+	for i := range points {
+		points[i] = point{xs[i], ys[i]}
 	}
-	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.x, b.x) })
-	size := max(1, (len(pairs)+lengthBins-1)/lengthBins)
-	for len(pairs) > 0 {
-		n := min(size, len(pairs))
-		for n < len(pairs) && pairs[n].x == pairs[n-1].x {
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+	size := (len(points) + lengthBins - 1) / lengthBins
+	for len(points) > 0 {
+		n := min(size, len(points))
+		for n < len(points) && points[n].x == points[n-1].x {
 			n++
 		}
-		g := group{from: pairs[0].x, to: pairs[n-1].x}
-		var values []float64
-		for _, p := range pairs[:n] {
-			g.x += p.x / float64(n)
-			values = append(values, p.y)
-		}
-		g.of = stats.NewDistribution(values)
-		groups, pairs = append(groups, g), pairs[n:]
+		groups, points = append(groups, points[:n]), points[n:]
 	}
 	return groups
 }

@@ -7,7 +7,6 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/number"
 	"replayd/internal/result"
-	"replayd/internal/stats"
 )
 
 // sessions shows how sessions ended, how long the ok ones took and in which parts.
@@ -19,7 +18,8 @@ func (l runData) sessions() Section {
 	s := Section{Short: "Sessions", Title: "Sessions: " + result.SessionsText(of), Text: []string{"Sessions that have begun: " + result.SessionsText(of) + "."}}
 	if d.N() > 0 {
 		s.Title = fmt.Sprintf("Sessions: half end within %s, one in ten takes longer than %s", number.Value(d.Percentile(50), "s"), number.Value(d.Percentile(90), "s"))
-		s.Plots = append(s.Plots, l.makespans(d))
+		x := chart.Axis{Label: "makespan of a session", Unit: "s"}
+		s.Plots = append(s.Plots, boundedECDF("Sessions", "the ok ones", x, d, l.Settings.Session.Makespan.Seconds()))
 	}
 	within := ""
 	if m := l.Settings.Session.Makespan; m > 0 {
@@ -35,17 +35,6 @@ func (l runData) sessions() Section {
 		s.Tables = append(s.Tables, partTable(of.Time, n))
 	}
 	return s
-}
-
-// makespans plots how many of the ok sessions ended within a time.
-func (l runData) makespans(d stats.Distribution) chart.Plot {
-	x := chart.Axis{Label: "makespan of a session", Unit: "s"}
-	plot := chart.ECDF(fmt.Sprintf("Sessions: 9 of 10 within %s", number.Value(d.Percentile(90), "s")), x, chart.Series{Y: d.Values})
-	if bound := l.Settings.Session.Makespan.Seconds(); bound > 0 {
-		plot.Title = fmt.Sprintf("Sessions: within %s for %s %% of the ok ones", number.Value(bound, "s"), number.Digits(100*d.UpTo(bound), 3))
-		plot.Marks = []chart.Mark{{Name: "bound", At: bound, X: true}}
-	}
-	return plot
 }
 
 // partTable shows the time of n ok sessions by part.

@@ -28,7 +28,7 @@ func (l runData) throughput() Section {
 		requests[bin(l.at(r.End))]++
 		spread(tokens, width, l.at(cmp.Or(r.First, r.End)), l.at(r.End), float64(r.Output))
 	}
-	flight := l.inFlight(n, width)
+	flight, all, most := l.inFlight(n, width)
 	x := make([]float64, n+1)
 	for i := range n {
 		x[i] = float64(i) * width
@@ -58,9 +58,8 @@ func (l runData) throughput() Section {
 			Note:   "The tokens of an answer count evenly between its first and its last content.",
 		})
 	}
-	mean, most := number.Value(l.meanInFlight(), ""), number.Grouped(l.maxInFlight(), 0)
 	inFlight := chart.Plot{
-		Title: fmt.Sprintf("In flight: %s on average, %s at most", mean, most),
+		Title: fmt.Sprintf("In flight: %s on average, %s at most", number.Value(all/l.seconds, ""), number.Whole(most)),
 		X:     time, Y: chart.Axis{Label: "in flight", Unit: "requests"},
 		Series: []chart.Series{{Kind: chart.Step, X: x, Y: held(flight)}},
 		Note:   "From the send to the last content. Each step is the mean of its bin.",
@@ -70,17 +69,6 @@ func (l runData) throughput() Section {
 	}
 	s.Plots = append(s.Plots, inFlight)
 	return s
-}
-
-// meanInFlight is the mean over the whole run: the sum of all times in flight ÷ the length of the run.
-func (l runData) meanInFlight() float64 {
-	sum := 0.0
-	for _, r := range l.rows {
-		if r.Start > 0 && r.End > r.Start {
-			sum += float64(r.End-r.Start) / 1e9
-		}
-	}
-	return sum / l.seconds
 }
 
 // spread adds amount to the bins between from and to in proportion
@@ -101,35 +89,29 @@ func spread(into []float64, width, from, to, amount float64) {
 	}
 }
 
-// inFlight returns the request-seconds in flight in each bin.
-func (l runData) inFlight(n int, width float64) []float64 {
-	flight := make([]float64, n)
-	for _, r := range l.rows {
-		if r.Start > 0 && r.End > r.Start {
-			spread(flight, width, l.at(r.Start), l.at(r.End), float64(r.End-r.Start)/1e9)
-		}
-	}
-	return flight
-}
-
-// maxInFlight returns the exact peak of requests in flight. A
+// inFlight returns the request-seconds in flight in each bin and in all, and the exact peak of requests in flight. A
 // request that ends when another begins does not overlap it.
-func (l runData) maxInFlight() float64 {
+func (l runData) inFlight(n int, width float64) (flight []float64, all float64, most int) {
 	type event struct {
 		at int64
 		by int
 	}
+	flight = make([]float64, n)
 	events := make([]event, 0, 2*len(l.rows))
 	for _, r := range l.rows {
-		if r.Start > 0 && r.End > r.Start {
-			events = append(events, event{r.Start, 1}, event{r.End, -1})
+		if r.Start <= 0 || r.End <= r.Start {
+			continue
 		}
+		took := float64(r.End-r.Start) / 1e9
+		all += took
+		spread(flight, width, l.at(r.Start), l.at(r.End), took)
+		events = append(events, event{r.Start, 1}, event{r.End, -1})
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
-	now, most := 0, 0
+	now := 0
 	for _, e := range events {
 		now += e.by
 		most = max(most, now)
 	}
-	return float64(most)
+	return flight, all, most
 }
