@@ -118,14 +118,7 @@ func percentileTable(unit string, sets []Series) *Table {
 		t.Columns = append(t.Columns, Column{Name: cmp.Or(set.Name, "value")})
 	}
 	for _, p := range []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100} {
-		name := fmt.Sprintf("p%g", p)
-		switch p {
-		case 0:
-			name = "least"
-		case 100:
-			name = "most"
-		}
-		row := []string{name}
+		row := []string{cmp.Or(map[float64]string{0: "least", 100: "most"}[p], fmt.Sprintf("p%g", p))}
 		for _, d := range all {
 			row = append(row, number.Value(d.Percentile(p), unit))
 		}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -230,9 +231,4 @@ var columns = [rowColumns]string{
 // A row sums up a slot that is over: rates, requests in flight at its end, and percentiles of its latencies in seconds.
 type row [rowColumns]value
 
-var unknownRow = func() (r row) {
-	for i := range r {
-		r[i] = unknown
-	}
-	return r
-}()
+var unknownRow = row(slices.Repeat([]value{unknown}, rowColumns))

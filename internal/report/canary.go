@@ -121,11 +121,7 @@ func (c Canary) figures() Section {
 	}
 	rows := terminal.ComparisonRows(&c.Judgment, c.Options)
 	if len(rows) > 1 {
-		t := chart.Table{Rows: rows[1:]}
-		for i, name := range rows[0] {
-			t.Columns = append(t.Columns, chart.Column{Name: name, Text: i == 0})
-		}
-		s.Tables = []chart.Table{t}
+		s.Tables = []chart.Table{{Columns: chart.Columns(rows[0]...), Rows: rows[1:]}}
 		s.Text = append(s.Text, fmt.Sprintf("A ratio is a median over blocks. Its interval holds the ratio with a chance of %.4g %% or more, however often one looks, if equal servers wander by %.4g %% at most. "+
 			"The evidence that the candidate is worse by more than the tolerance must reach %.0f for a fail; the evidence that a latency is not must reach %.0f for a pass.",
 			100*(1-c.Alpha-c.Alpha/float64(len(canary.Metrics))), 100*c.Wander, math.Pow(10, c.FailLog10()), math.Pow(10, c.PassLog10())))

@@ -171,10 +171,7 @@ func tradeOff(points []ParetoPoint) Section {
 		s.Text = append(s.Text, upper(text)+".")
 	}
 	s.Tables = []chart.Table{ParetoTable(points)}
-	if plot, ok := paretoPlot(points, knee, y); ok {
-		s.Plots = append(s.Plots, plot)
-	}
-	s.Plots = append(s.Plots, loadPlots(points)...)
+	s.Plots = append(paretoPlots(points, knee, y), loadPlots(points)...)
 	return s
 }
 
@@ -203,8 +200,8 @@ func ParetoTable(points []ParetoPoint) chart.Table {
 	return t
 }
 
-// paretoPlot returns false if no point has both coordinates.
-func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool) {
+// paretoPlots returns the plot of the points; there is none if no point has both coordinates.
+func paretoPlots(points []ParetoPoint, knee int, y chart.Axis) []chart.Plot {
 	front := frontier(points)
 	on := chart.Series{Name: "not dominated", Kind: chart.Points}
 	off := chart.Series{Name: "dominated", Kind: chart.Points}
@@ -230,18 +227,17 @@ func paretoPlot(points []ParetoPoint, knee int, y chart.Axis) (chart.Plot, bool)
 		line.Add(p.user.Value, p.output.Value)
 	}
 	if len(on.X) == 0 {
-		return chart.Plot{}, false
+		return nil
 	}
 	p := chart.Plot{
 		Title: "Throughput against speed for each user: up and right is better",
 		X:     chart.Axis{Label: "output per user", Unit: "tokens/s per user", Zero: true}, Y: y,
-		Series: []chart.Series{line, on}, Wide: true,
+		Series: []chart.Series{line, on}, Wide: true, Table: new(ParetoTable(points)),
 	}
 	if len(off.X) > 0 {
 		p.Series = append(p.Series, off)
 	}
-	p.Table = new(ParetoTable(points))
-	return p, true
+	return []chart.Plot{p}
 }
 
 // loadPlots plots output and TTFT over concurrency.
