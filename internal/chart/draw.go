@@ -30,16 +30,13 @@ type tick struct {
 	Second, Third bool
 }
 
-// A path is a line or an area with its CSS class.
 type path struct{ Class, D string }
 
-// A label is a text at a place.
 type label struct {
 	X, Y        Place
 	Class, Text string
 }
 
-// A rule is a mark ready to be drawn.
 type rule struct {
 	At      Place
 	Text    string
@@ -96,7 +93,6 @@ func (p Plot) Draw(id string) Picture {
 	return c
 }
 
-// scales fits the axes to all values drawn.
 func (p Plot) scales() (x, y scale) {
 	var xs, ys []float64
 	var stack []float64

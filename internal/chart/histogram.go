@@ -109,7 +109,6 @@ func Wide(d stats.Distribution) bool {
 	return d.N() > 0 && d.Min() > 0 && (d.Percentile(99.9) > 12*d.Percentile(1) || d.Max() > 6*d.Percentile(50))
 }
 
-// percentileTable has a column for each set.
 func percentileTable(unit string, sets []Series) *Table {
 	t := &Table{Columns: []Column{{Name: "percentile", Text: true}}}
 	var all []stats.Distribution

@@ -19,7 +19,6 @@ type spoken struct {
 // readingPlaces is the number of tooltips if the series do not have the same places.
 const readingPlaces = 100
 
-// readings returns the tooltips of the picture.
 func (c *Picture) readings() []spoken {
 	var all []spoken
 	for _, row := range c.rows(readingPlaces) {
@@ -48,7 +47,6 @@ func (p Plot) shown() []Series {
 	})
 }
 
-// A plotRow is a place on the x axis with the values of the series shown.
 type plotRow struct {
 	at     float64
 	name   string
@@ -121,7 +119,6 @@ func (s Series) near(x float64) float64 {
 	return s.Y[i-1] + (s.Y[i]-s.Y[i-1])*(x-s.X[i-1])/(s.X[i]-s.X[i-1])
 }
 
-// figures returns the table behind the picture.
 func (c *Picture) figures() Table {
 	if c.Table != nil {
 		t := *c.Table

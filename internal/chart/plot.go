@@ -109,7 +109,6 @@ type Mark struct {
 	X    bool // on the x axis: the line is vertical
 }
 
-// valid reports whether an axis can show a value.
 func (a Axis) valid(v float64) bool {
 	return !math.IsNaN(v) && !math.IsInf(v, 0) && (!a.Log || v > 0)
 }

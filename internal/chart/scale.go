@@ -31,7 +31,6 @@ func (s scale) value(at float64) float64 {
 	return s.lo + (s.hi-s.lo)*at/1000
 }
 
-// maxTicks caps the ticks of an axis.
 const maxTicks = 40
 
 // scaleOf returns the scale of an axis for values. With round it ends at ticks, as y axes do.

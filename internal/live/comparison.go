@@ -9,7 +9,6 @@ import (
 	"replayd/internal/comparison"
 )
 
-// A compared is a comparison as the page gets it.
 type compared struct {
 	Name  string      `json:"name"`
 	Level level       `json:"level"`

@@ -16,10 +16,8 @@ const (
 	shortest  = time.Microsecond
 )
 
-// A histogram counts latencies.
 type histogram [buckets]uint32
 
-// bucketOf returns the bucket of a latency.
 func bucketOf(d time.Duration) int {
 	if d <= shortest {
 		return 0

@@ -136,7 +136,6 @@ func (h *history) lastMinute() (sum [latencies]histogram) {
 	return sum
 }
 
-// minute returns the counts of the last minute.
 func (h *history) minute() countsAt {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -210,7 +209,6 @@ func (m countsAt) perSecond(n int64) value {
 	return value(float64(n) / m.took.Seconds())
 }
 
-// The columns of a row.
 const (
 	rowOK = iota
 	rowFailed
@@ -222,7 +220,6 @@ const (
 	rowColumns   = rowLatencies + 2*latencies
 )
 
-// columns names the columns.
 var columns = [rowColumns]string{
 	"ok_per_second", "failed_per_second", "dropped_per_second", "output_tokens_per_second", "prompt_tokens_per_second",
 	"in_flight", "ttft_p50", "ttft_p99", "tpot_p50", "tpot_p99", "lateness_p50", "lateness_p99",

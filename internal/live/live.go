@@ -14,7 +14,6 @@ import (
 	"replayd/internal/scrape"
 )
 
-// keptNotes is the number of process events that are shown.
 const keptNotes = 50
 
 // Options are the options of a Board.
@@ -60,7 +59,6 @@ func New(o Options) *Board {
 	}
 }
 
-// A note is an event of the whole process.
 type note struct {
 	At    instant `json:"at"`
 	Level string  `json:"level"`

@@ -56,7 +56,6 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// short formats a latency for texts.
 func short(f value) string {
 	if !f.known() {
 		return "–"

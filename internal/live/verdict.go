@@ -90,7 +90,6 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	return verdict{Level: well, Text: "all well"}
 }
 
-// down reports whether the target is known not to answer.
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }
 
 // judgeRequests judges requests that failed, and requests that were dropped as overload, missed, session_failed or

@@ -96,7 +96,6 @@ func (b *Board) end() {
 	b.watching.Wait()
 }
 
-// event formats data as a server-sent event.
 func event(name string, data []byte) []byte {
 	e := make([]byte, 0, len(data)+32)
 	e = append(append(append(e, "event: "...), name...), "\ndata: "...)

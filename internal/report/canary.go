@@ -21,14 +21,12 @@ type Canary struct {
 	Settings  Facts
 }
 
-// titles are the verdicts in words.
 var titles = map[canary.Verdict]string{
 	canary.Pass:      "The candidate is not worse than the baseline",
 	canary.Fail:      "The candidate is worse than the baseline",
 	canary.Undecided: "It is not proven that the candidate is worse, nor that it is not",
 }
 
-// names are the metrics as headings.
 var names = [...]string{"TTFT", "TPOT", "e2e", "tail", "queued", "bad"}
 
 // Page returns the page. The caller sets the footer.
@@ -89,7 +87,6 @@ func (c Canary) tiles() []Tile {
 	return append(tiles, pairs)
 }
 
-// intervalOf returns the interval of a latency's ratio in words.
 func intervalOf(m *canary.MetricState) string {
 	if !m.Changed.IsZero() {
 		return terminal.Interval(m)

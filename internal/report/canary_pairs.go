@@ -13,7 +13,6 @@ import (
 // instant formats an instant so that it can be found in a log.
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// requestID returns the X-Request-Id of a side's request.
 func (c Canary) requestID(side canary.Side, p *canary.Pair) string {
 	return c.Workloads[side] + "/" + p.ID
 }
@@ -50,7 +49,6 @@ func (c Canary) slowest() Section {
 	return s
 }
 
-// bad lists the first bad requests of each side.
 func (c Canary) bad() Section {
 	s := Section{Short: "Bad requests"}
 	for _, side := range []canary.Side{canary.Candidate, canary.Baseline} {

@@ -42,7 +42,6 @@ func (l timeline) steps(name string, ramp int, values []float64) chart.Series {
 	return chart.Series{Name: name, Kind: chart.Step, Ramp: ramp, X: append(slices.Clone(l.at), l.end), Y: append(values, values[len(values)-1])}
 }
 
-// dots returns a value of each block.
 func (l timeline) dots(values []float64) chart.Series {
 	return chart.Series{Name: "a block", Kind: chart.Points, Soft: true, X: l.at, Y: values}
 }
@@ -55,7 +54,6 @@ func (l timeline) each(value func(b *canary.Block) float64) (values []float64) {
 	return values
 }
 
-// ratios plots each latency's ratio over time with its interval.
 func (c Canary) ratios() Section {
 	s := Section{Short: "Over time"}
 	l := c.timeline()
@@ -114,7 +112,6 @@ func (c Canary) ratio(l timeline, m *canary.MetricState) chart.Plot {
 	}
 }
 
-// maxRows bounds the table behind a plot.
 const maxRows = 100
 
 // table returns the figures of blocks at equal distances, and of the latest one.
@@ -136,7 +133,6 @@ func (l timeline) table(m canary.Metric) *chart.Table {
 	return t
 }
 
-// each returns the values after f.
 func each(f func(float64) float64, values []float64) (all []float64) {
 	for _, v := range values {
 		all = append(all, f(v))

@@ -16,7 +16,6 @@ import (
 // maxOverlaid is the most runs drawn in one plot; more lines could not be told apart.
 const maxOverlaid = 8
 
-// methods explains how the intervals are computed.
 var methods = []string{
 	"Evidence: each run is cut into up to 30 blocks of equal time, because requests that share a queue depend on each other. No block is shorter than the run’s mean latency. Neighboring blocks that are alike count as fewer. A run that is shorter than 12 mean latencies is too short to judge.",
 	"Side by side: intervals of 95 %. Means and rates: Student’s t over the blocks. Percentiles: Woodruff (1952), from the share of requests up to the percentile. Shares: Wilson.",
@@ -27,7 +26,6 @@ var methods = []string{
 	"Two runs do not show how much one run differs from the next of the same kind, or what traffic does that changes more slowly than the runs are long. For both, repeat runs.",
 }
 
-// comparison returns the page that compares several runs.
 func comparison(runs []result.Run) Page {
 	p := Page{Title: fmt.Sprintf("%d runs side by side", len(runs))}
 	all := allOf(runs)
@@ -113,7 +111,6 @@ func sortRuns(all []runData) {
 	})
 }
 
-// headline compares run b with run a in one sentence.
 func headline(a, b runData, all []judgment) string {
 	var parts []string
 	judged := 0
@@ -213,7 +210,6 @@ func overlaid(all []runData) Section {
 	return s
 }
 
-// whatWasRun lists the settings and the request counts of each run.
 func whatWasRun(all []runData) Section {
 	t := chart.Table{Columns: chart.Columns("run", "concurrency", "rate", "GPUs", "ok", "failed", "duration",
 		"<model", "<command")}

@@ -27,7 +27,6 @@ func alike(all []runData) {
 	}
 }
 
-// unit describes the blocks of a run in words.
 func (l runData) unit() string {
 	switch {
 	case len(l.ok) == 0:
@@ -54,7 +53,6 @@ func (l runData) cut(rows []result.Row, at func(result.Row) int64,
 	return blocks
 }
 
-// block returns the index of the block of an instant.
 func (l runData) block(instant int64) int {
 	if l.seconds == 0 {
 		return 0

@@ -9,7 +9,6 @@ import (
 	"replayd/internal/number"
 )
 
-// differences compares each run with the first.
 func differences(all []runData, each [][]judgment, family int, pairs []string) Section {
 	base := all[0]
 	s := Section{Title: "Differences to " + base.name(), Short: "Differences", Text: append(evidence(all, family), pairs...)}
@@ -55,7 +54,6 @@ const Assumption = "One run against one run says nothing about how runs of one k
 	"nothing but their servers that lasts longer than a few blocks. A server that was slower during one run, because of " +
 	"another client, heat or a full cache, looks like a slower server. Repeat runs, in turns."
 
-// evidence describes the blocks of each run and the size of the family.
 func evidence(all []runData, family int) []string {
 	text := fmt.Sprintf("The unit of evidence is a block of time. One family: %s on this page. If the runs are equal, the chance of any “better” or “worse” is about 5 %% at most.", number.Count(family, "figure"))
 	for _, l := range all {
@@ -64,7 +62,6 @@ func evidence(all []runData, family int) []string {
 	return []string{text, Assumption}
 }
 
-// signed formats a value with its sign.
 func signed(v float64, unit string) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"

@@ -98,7 +98,6 @@ func (j judgment) judged() bool {
 	return j.found || !math.IsInf(in.Low, 0) && !math.IsInf(in.High, 0)
 }
 
-// A comparedFigure is a figure by which runs are compared.
 type comparedFigure struct {
 	name, unit string
 	larger     bool             // a larger value is better
@@ -155,7 +154,6 @@ func (f comparedFigure) differenceUnit() string {
 	return f.unit
 }
 
-// interval returns the interval of the figure in one run.
 func (f comparedFigure) interval(l runData) stats.Interval {
 	if f.of == ofOutcomes {
 		return f.estimate(l).Share(len(l.rows))

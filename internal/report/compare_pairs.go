@@ -49,7 +49,6 @@ func rowByRow(from runData, by result.Pairs) (all []judgment) {
 // maxAlone is the number of ids that a text names of rows without a partner.
 const maxAlone = 5
 
-// pairsText says which rows of two runs were held against each other.
 func pairsText(from, to runData, by result.Pairs) string {
 	n := number.Whole(len(by.Of[0]))
 	of := fmt.Sprintf("the %s rows of %s and the %s of %s",
@@ -75,7 +74,6 @@ func pairsText(from, to runData, by result.Pairs) string {
 	return text
 }
 
-// idsOf returns the ids of the first rows, at most most.
 func idsOf(rows []result.Row, most int) []string {
 	ids := make([]string, min(len(rows), most))
 	for i := range ids {

@@ -122,7 +122,6 @@ func (l runData) tiles() []Tile {
 	return all
 }
 
-// facts lists the settings of the run and its ledger.
 func (l runData) facts() (facts Facts) {
 	s, add := l.Settings, facts.Add
 	add("Command", s.Command)

@@ -12,7 +12,6 @@ import (
 	"replayd/internal/result"
 )
 
-// failureBins is the most bars in the plot of failures.
 const failureBins = 60
 
 // failures shows how requests ended, and plots the failures over time. It is empty if all requests ended ok.

@@ -11,7 +11,6 @@ import (
 	"replayd/internal/stats"
 )
 
-// latencies shows the distribution of each latency.
 func (l runData) latencies() Section {
 	s := Section{Short: "Latencies"}
 	s.Tables = []chart.Table{l.latencyTable()}
@@ -46,7 +45,6 @@ func boundedECDF(name, things string, x chart.Axis, d stats.Distribution, bound 
 	return p
 }
 
-// latencyTable has a row for each metric of the run that is a distribution.
 func (l runData) latencyTable() chart.Table {
 	t := chart.Table{Title: "Figures of ok requests, and the lateness of all sent requests"}
 	t.Columns = chart.Columns("", "count", "mean", "± 95 %", "std", "min")

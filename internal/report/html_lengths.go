@@ -16,7 +16,6 @@ import (
 // lengthBins is the most groups of equal size in a plot of medians over length.
 const lengthBins = 24
 
-// lengths plots latencies over input and output lengths.
 func (l runData) lengths() Section {
 	s := Section{Short: "Lengths"}
 	var words []string

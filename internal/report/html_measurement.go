@@ -59,7 +59,6 @@ func (l runData) reads() (all, merged int, delay float64) {
 	return all, merged, sum / float64(all)
 }
 
-// retried returns the number of requests that were sent twice.
 func (l runData) retried() (n int) {
 	for _, r := range l.rows {
 		if r.Retried {

@@ -9,7 +9,6 @@ import (
 	"replayd/internal/result"
 )
 
-// attainmentTiles show attainment, service attainment and the number of dropped requests.
 func attainmentTiles(r result.Run) []Tile {
 	if r.Picked {
 		return nil
@@ -29,7 +28,6 @@ func attainmentTiles(r result.Run) []Tile {
 	return tiles
 }
 
-// cacheTile shows the prefix cache hit ratio.
 func cacheTile(r result.Run) Tile {
 	if r.Cache == nil {
 		return Tile{Name: "Prefix cache", Text: "unknown", Note: "what the server had of the prompts is not in these files"}

@@ -11,14 +11,12 @@ import (
 	"replayd/internal/result"
 )
 
-// Limits of the section that shows metrics of the server and the GPUs.
 const (
 	maxSeriesRows  = 300
 	maxSeriesPlots = 8
 	maxSeriesLines = 6 // per plot
 )
 
-// serverMetrics shows the metrics that the server and the GPUs reported during the run.
 func (l runData) serverMetrics() Section {
 	s := Section{Short: "Server and GPUs"}
 	t := chart.Table{Title: "Series", Folded: true}

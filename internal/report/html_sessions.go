@@ -37,7 +37,6 @@ func (l runData) sessions() Section {
 	return s
 }
 
-// partTable shows the time of n ok sessions by part.
 func partTable(spent measure.SessionTime, n int64) chart.Table {
 	t := chart.Table{Title: "Time of ok sessions along their critical path"}
 	t.Columns = chart.Columns("", "mean (s)", "share (%)")

@@ -12,7 +12,6 @@ import (
 // pageSlices is the most slices of a run that has no configured slice duration.
 const pageSlices = 18
 
-// slices shows the figures of each slice and their trend.
 func (l runData) slices() Section {
 	s := Section{Short: "Slices"}
 	run := l.Run

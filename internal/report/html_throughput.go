@@ -9,7 +9,6 @@ import (
 	"replayd/internal/number"
 )
 
-// throughput plots requests, output tokens and requests in flight over time.
 func (l runData) throughput() Section {
 	s := Section{Short: "Throughput"}
 	if len(l.rows) < 2 || l.seconds <= 0 {

@@ -27,7 +27,6 @@ func timeBin(span float64, most int) float64 {
 	return chart.NiceStep(max(span, 1e-6)/float64(most), "s")
 }
 
-// overTime plots percentiles of each latency over the time of sending.
 func (l runData) overTime() Section {
 	s := Section{Short: "Over time"}
 	if len(l.ok) < fewestBinned || l.seconds <= 0 {
@@ -52,7 +51,6 @@ func (l runData) overTime() Section {
 	return s
 }
 
-// bands plots p50, p90 and p99 of a latency over time.
 func (l runData) bands(q shownQuantity, width float64) chart.Plot {
 	n := int(l.lastSent()/width) + 1
 	values := make([][]float64, n)

@@ -69,7 +69,6 @@ type Section struct {
 	Plots  []chart.Plot
 }
 
-// upper begins a text with a capital.
 func upper(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		return text

@@ -53,7 +53,6 @@ func (p ParetoPoint) PerGPU() float64 {
 	return p.Total / float64(p.GPUs)
 }
 
-// label names a point in a plot.
 func (p ParetoPoint) label() string {
 	if p.Concurrency > 0 {
 		return fmt.Sprintf("c=%d", p.Concurrency)
@@ -240,7 +239,6 @@ func paretoPlots(points []ParetoPoint, knee int, y chart.Axis) []chart.Plot {
 	return []chart.Plot{p}
 }
 
-// loadPlots plots output and TTFT over concurrency.
 func loadPlots(points []ParetoPoint) []chart.Plot {
 	points = slices.DeleteFunc(slices.Clone(points), func(p ParetoPoint) bool { return p.Concurrency < 1 })
 	slices.SortStableFunc(points, func(a, b ParetoPoint) int { return cmp.Compare(a.Concurrency, b.Concurrency) })

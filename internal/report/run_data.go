@@ -33,13 +33,11 @@ func newRunData(run result.Run) runData {
 	return l
 }
 
-// name returns the run's name for texts.
 func (l runData) name() string { return cmp.Or(l.Name, "this run") }
 
 // at converts an instant in Unix ns to seconds since the first start.
 func (l runData) at(instant int64) float64 { return float64(instant-l.zero) / 1e9 }
 
-// A shownQuantity is a latency that pages plot.
 type shownQuantity struct {
 	measure.Quantity
 	short, long string

@@ -79,12 +79,10 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// known reports whether the dashboard answers requests for a host.
 func (d *Dashboard) known(host string) bool {
 	return len(d.hosts) == 0 || slices.Contains(d.hosts, strings.ToLower((&url.URL{Host: host}).Hostname()))
 }
 
-// page builds the page of the selected runs and requests.
 func (d *Dashboard) page(q url.Values) (Page, int) {
 	filter, errs := readFilter(q)
 	form := &form{Filter: filter, Outcomes: measure.Outcomes(), typed: q}

@@ -13,7 +13,6 @@ import (
 	"replayd/internal/result"
 )
 
-// A filter selects the requests that the dashboard shows.
 type filter struct {
 	Phase    string // profiling, warmup, all
 	Outcome  measure.Outcome
@@ -23,7 +22,6 @@ type filter struct {
 	Session  string  // conversation of the trace, or session number
 }
 
-// everything selects all measured requests.
 var everything = filter{Phase: "profiling", To: math.Inf(1)}
 
 // readFilter reads the values of the form. It ignores invalid values and describes them in errs.
@@ -113,7 +111,6 @@ type form struct {
 	typed url.Values
 }
 
-// A choice is one option of a list.
 type choice struct {
 	Name string
 	On   bool

@@ -51,7 +51,6 @@ func (v view) figures() []field {
 	return fields
 }
 
-// Layout of a progress bar.
 const (
 	oneLine  = 120 // columns from which everything is on one line
 	leastBar = 10  // cells, or an eighth of the columns if that is more
@@ -72,7 +71,6 @@ func (v view) lines(columns int) []string {
 	return []string{v.barred(v.state(), room), fit(v.figures(), room)}
 }
 
-// line returns the view without a bar.
 func (v view) line(room int) string {
 	state := v.state()
 	state[0], state[1] = state[1], state[0]

@@ -160,7 +160,6 @@ func (o observed) rate() float64 {
 	return float64(last.finished-first.finished) / last.at.Sub(first.at).Seconds()
 }
 
-// A window is the last values.
 type window []time.Duration
 
 func (w *window) add(d time.Duration) { *w = append((*w)[max(0, len(*w)-recent+1):], d) }

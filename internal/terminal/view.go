@@ -55,7 +55,6 @@ func (v view) left() string {
 	return ""
 }
 
-// attributes returns the view as attributes of a log line.
 func (v view) attributes() []any {
 	a := []any{"done", v.done()}
 	if v.Requests > 0 {
@@ -78,5 +77,4 @@ func (v view) attributes() []any {
 	return a
 }
 
-// seconds formats a duration in whole seconds.
 func seconds(d time.Duration) string { return model.Duration(max(0, d).Round(time.Second)).String() }
