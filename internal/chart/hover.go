@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -64,25 +63,7 @@ func (c *Picture) rows(places int) (rows []plotRow) {
 	for _, s := range shown {
 		same = same && slices.Equal(s.X, first.X) && (s.Kind == Bars) == (first.Kind == Bars)
 	}
-	switch {
-	case same && first.Kind == Bars && len(c.X.Names) > 0:
-		for i, name := range c.X.Names {
-			rows = append(rows, plotRow{at: c.XS.at(float64(i)), name: name, values: valuesAt(shown, i)})
-		}
-	case same && first.Kind == Bars:
-		for i := range first.Y {
-			rows = append(rows, plotRow{
-				at:   (c.XS.at(first.X[i]) + c.XS.at(first.X[i+1])) / 2,
-				name: fmt.Sprintf("%s to %s", number.Value(first.X[i], c.X.Unit), number.Value(first.X[i+1], c.X.Unit)), values: valuesAt(shown, i),
-			})
-		}
-	case same:
-		for i, x := range first.X {
-			if c.X.valid(x) {
-				rows = append(rows, plotRow{at: c.XS.at(x), name: number.Value(x, c.X.Unit), values: valuesAt(shown, i)})
-			}
-		}
-	default:
+	if !same {
 		for i := range places + 1 {
 			at := 1000 * float64(i) / float64(places)
 			x := c.XS.value(at)
@@ -92,15 +73,24 @@ func (c *Picture) rows(places int) (rows []plotRow) {
 			}
 			rows = append(rows, row)
 		}
+		return rows
+	}
+	for i := range first.Y {
+		x := first.X[i]
+		row := plotRow{at: c.XS.at(x), name: number.Value(x, c.X.Unit)}
+		switch {
+		case first.Kind == Bars:
+			row.at = (row.at + c.XS.at(first.X[i+1])) / 2
+			row.name += " to " + number.Value(first.X[i+1], c.X.Unit)
+		case !c.X.valid(x):
+			continue
+		}
+		for _, s := range shown {
+			row.values = append(row.values, s.Y[i])
+		}
+		rows = append(rows, row)
 	}
 	return rows
-}
-
-func valuesAt(all []Series, i int) (values []float64) {
-	for _, s := range all {
-		values = append(values, s.Y[i])
-	}
-	return values
 }
 
 // near returns the value at x. A step has the last value before x; a line is interpolated.

@@ -71,10 +71,10 @@ type Axis struct {
 	Whole bool       // the values are counts: ticks are whole numbers
 	Ticks []float64  // the only ticks, in ascending order; nil: round numbers
 	Ends  [2]float64 // both 0: from the data
-	Names []string   // of places 0, 1, 2 …: for bars on the x axis, for points on the y axis
+	Names []string   // of the y axis, for points: of its places 0, 1, 2 …
 }
 
-// A Series is one line, cloud or row of bars of a plot. X and Y have the same length, except for bars over numbers.
+// A Series is one line, cloud or row of bars of a plot. X and Y have the same length, except for bars.
 type Series struct {
 	Name string // shown at the end of the line; "" for a single series
 	Kind Kind
@@ -96,7 +96,7 @@ type Kind int
 const (
 	Line   Kind = iota // from point to point; a gap where Y is NaN
 	Step               // Y holds from its X to the next
-	Bars               // X has len(Y)+1 edges or, with Axis.Names, len(Y) places; series of bars are stacked
+	Bars               // X has len(Y)+1 edges; series of bars are stacked
 	Area               // between Low and Y
 	Points             // a few points, each with its name
 	Cloud              // any number of points, as density

@@ -59,12 +59,8 @@ func (c *Picture) bars(s Series, class string, base []float64) {
 		if !c.Y.valid(v) || v <= 0 {
 			continue
 		}
-		x, right := float64(i)-0.36, float64(i)+0.36
-		if len(c.X.Names) == 0 {
-			x, right = s.X[i], s.X[i+1]
-		}
-		left, right := c.XS.at(x), c.XS.at(right)
-		if gap := (right - left) * 0.06; len(c.X.Names) == 0 && len(s.Y) <= 100 {
+		left, right := c.XS.at(s.X[i]), c.XS.at(s.X[i+1])
+		if gap := (right - left) * 0.06; len(s.Y) <= 100 {
 			left, right = left+gap, right-gap
 		}
 		bottom := max(0, c.YS.at(base[i]))

@@ -58,7 +58,6 @@ func TestPlotGolden(t *testing.T) {
 			{Kind: chart.Area, X: []float64{0, 60, 120, 180}, Y: []float64{20, nan, 30, 25}, Low: []float64{10, 5, 12, 14}},
 			{Name: "p50", X: []float64{0, 60, 120, 180}, Y: []float64{10, nan, 12, 14}},
 		}},
-		{Title: "Bars by name", X: chart.Axis{Label: "size", Names: []string{"0 to 5k", "5k to 10k"}}, Y: chart.Axis{Label: "requests"}, Series: []chart.Series{{Kind: chart.Bars, Y: []float64{3, 1}}}},
 		{Title: "Points", X: chart.Axis{Label: "per user", Unit: "tokens/s"}, Y: chart.Axis{Label: "output", Unit: "tokens/s", Log: true}, Series: []chart.Series{
 			{Kind: chart.Points, X: []float64{10, 20}, Y: []float64{2000, 900}, Text: []string{"c=100", "c=10"}},
 		}, Marks: []chart.Mark{{Name: "asked for", At: 1000}}, Table: &chart.Table{
