@@ -211,8 +211,14 @@ func overlaid(all []runData) Section {
 }
 
 func whatWasRun(all []runData) Section {
-	t := chart.Table{Columns: chart.Columns("run", "concurrency", "rate", "GPUs", "ok", "failed", "duration",
-		"<model", "<command")}
+	s := Section{Title: "What was run"}
+	columns := chart.Columns("run", "concurrency", "rate", "GPUs", "ok", "failed", "duration", "<model", "<command")
+	if one := all[0].Settings.Command; one != "" &&
+		!slices.ContainsFunc(all, func(l runData) bool { return l.Settings.Command != one }) {
+		columns = columns[:len(columns)-1]
+		s.Text = []string{"All runs: " + one}
+	}
+	t := chart.Table{Columns: columns}
 	known := func(n int) string {
 		if n == 0 {
 			return "–"
@@ -224,20 +230,11 @@ func whatWasRun(all []runData) Section {
 		if l.Settings.Rate > 0 {
 			rate = number.Value(l.Settings.Rate, "requests/s")
 		}
-		t.Rows = append(t.Rows, []string{
+		row := []string{
 			l.name(), known(l.Settings.Concurrency), rate, known(l.Settings.GPUs), number.Whole(len(l.ok)), number.Whole(l.figures.Failed),
 			number.Value(l.seconds, "s"), l.Settings.Model, l.Settings.Command,
-		})
-	}
-	s := Section{Title: "What was run"}
-	if one := all[0].Settings.Command; one != "" &&
-		!slices.ContainsFunc(all, func(l runData) bool { return l.Settings.Command != one }) {
-		last := len(t.Columns) - 1
-		t.Columns = t.Columns[:last]
-		for i := range t.Rows {
-			t.Rows[i] = t.Rows[i][:last]
 		}
-		s.Text = []string{"All runs: " + one}
+		t.Rows = append(t.Rows, row[:len(columns)])
 	}
 	s.Tables = []chart.Table{t}
 	return s

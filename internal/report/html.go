@@ -124,18 +124,19 @@ func (l runData) tiles() []Tile {
 
 func (l runData) facts() (facts Facts) {
 	s, add := l.Settings, facts.Add
+	count := func(name string, n int64, what string) {
+		if n > 0 {
+			add(name, number.Whole(n)+what)
+		}
+	}
 	add("Command", s.Command)
 	add("Model", s.Model)
 	add("Endpoint", s.Endpoint)
-	if s.Concurrency > 0 {
-		add("Concurrency", number.Whole(s.Concurrency))
-	}
+	count("Concurrency", int64(s.Concurrency), "")
 	if s.Rate > 0 {
 		add("Rate asked for", number.Value(s.Rate, "requests/s"))
 	}
-	if s.GPUs > 0 {
-		add("GPUs", number.Whole(s.GPUs))
-	}
+	count("GPUs", int64(s.GPUs), "")
 	add("SLO", strings.ReplaceAll(s.SLO.String(), ",", ", "))
 	if l.zero > 0 {
 		add("Began", time.Unix(0, l.zero).UTC().Format(time.DateTime)+" UTC")
@@ -151,12 +152,8 @@ func (l runData) facts() (facts Facts) {
 	}
 	add("Expected", number.Count(int(l.Ledger.Expected), "request"))
 	for _, why := range measure.DropReasons() {
-		if n := l.Ledger.Dropped[why]; n > 0 {
-			add("Never sent: "+string(why), number.Whole(n))
-		}
+		count("Never sent: "+string(why), l.Ledger.Dropped[why], "")
 	}
-	if n := l.Ledger.Filtered; n > 0 {
-		add("Filtered", number.Whole(n)+", not expected")
-	}
+	count("Filtered", l.Ledger.Filtered, ", not expected")
 	return facts
 }

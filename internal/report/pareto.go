@@ -257,22 +257,17 @@ func loadPlots(points []ParetoPoint) []chart.Plot {
 		Log: slices.Max(output.X) > 10*slices.Min(output.X), Ticks: slices.Compact(slices.Clone(output.X)),
 	}
 	best := slices.Index(output.Y, slices.Max(output.Y))
-	plots := []chart.Plot{{
-		Title: fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])), X: x,
-		Y: chart.Axis{Label: "output", Unit: "tokens/s"}, Series: []chart.Series{output, dots(output)},
-	}}
+	var plots []chart.Plot
+	add := func(title string, y chart.Axis, line chart.Series) {
+		dots := line
+		dots.Kind, dots.Ramp = chart.Points, 1 // in the color of the line
+		plots = append(plots, chart.Plot{Title: title, X: x, Y: y, Series: []chart.Series{line, dots}})
+	}
+	add(fmt.Sprintf("Output is highest at concurrency %g: %s tokens/s", output.X[best], number.Short(output.Y[best])),
+		chart.Axis{Label: "output", Unit: "tokens/s"}, output)
 	if n := len(ttft.X); n > 1 {
-		plots = append(plots, chart.Plot{
-			Title: fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", number.Value(ttft.Y[0], "ms"), ttft.X[0],
-				number.Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), X: x,
-			Y: chart.Axis{Label: "TTFT, mean", Unit: "ms"}, Series: []chart.Series{ttft, dots(ttft)},
-		})
+		add(fmt.Sprintf("TTFT goes from %s at concurrency %g to %s at %g", number.Value(ttft.Y[0], "ms"), ttft.X[0],
+			number.Value(ttft.Y[n-1], "ms"), ttft.X[n-1]), chart.Axis{Label: "TTFT, mean", Unit: "ms"}, ttft)
 	}
 	return plots
-}
-
-// dots returns the points of a line, in the color of the line.
-func dots(s chart.Series) chart.Series {
-	s.Kind, s.Ramp = chart.Points, 1
-	return s
 }
