@@ -28,7 +28,6 @@ const (
 	shades       = 5
 )
 
-// cloud adds the points of a series that the axes can show.
 func (c *Picture) cloud(s Series, class string) {
 	var xs, ys []float64
 	for i := range min(len(s.X), len(s.Y)) {

@@ -71,7 +71,6 @@ func comparedOf(c *comparison.Status) compared {
 	return out
 }
 
-// accountOf says what has become of all rows since the start of replayd.
 func accountOf(a *canary.Account) string {
 	if a.Due == 0 {
 		return ""

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // A snapshot is the whole page.
@@ -24,23 +25,13 @@ type snapshot struct {
 	Notes       []note               `json:"notes"` // the oldest first
 }
 
-// news holds the changes since the last tick. Workloads are in the order of the last snapshot.
-type news struct {
-	Now       instant          `json:"now"`
-	Verdict   verdict          `json:"verdict"`
-	Workloads []workloadValues `json:"workloads"`
-	Notes     []note           `json:"notes,omitempty"` // all notes, if there is a new one
-
-	Comparisons []compared `json:"comparisons"`
-}
-
 // described is a workload with the values that do not change while it runs.
 type described struct {
 	*WorkloadOptions
 	SLO     string           `json:"slo"`    // in words
 	Bounds  map[string]value `json:"bounds"` // on times, in seconds
-	Trace   playing          `json:"trace"`
-	Curve   binned           `json:"curve"`
+	Trace   number.Object    `json:"trace"`
+	Curve   number.Object    `json:"curve"`
 	Figures *workloadValues  `json:"figures"`
 }
 
@@ -52,23 +43,6 @@ func boundsOf(slo measure.SLO) map[string]value {
 		}
 	}
 	return times
-}
-
-type playing struct {
-	Path     string `json:"path"`
-	Format   string `json:"format"`
-	SHA256   string `json:"sha256"`
-	Requests int    `json:"requests"`
-	From     span   `json:"from"`
-	To       span   `json:"to"` // 0: to the end of the trace
-	Length   span   `json:"length"`
-}
-
-type binned struct {
-	Bin      span    `json:"bin"`
-	Requests []int64 `json:"requests"`
-	Input    []int64 `json:"input_tokens"`
-	Output   []int64 `json:"output_tokens"`
 }
 
 // all returns the page as JSON. The caller holds the lock.
@@ -100,13 +74,13 @@ func (b *Board) snapshot() snapshot {
 		o := &w.options
 		s.Workloads[i] = described{
 			WorkloadOptions: o, SLO: strings.ReplaceAll(o.SLO.String(), ",", ", "), Bounds: boundsOf(o.SLO),
-			Trace: playing{
-				Path: o.Trace.Path, Format: o.Trace.Format, SHA256: o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
-				Requests: o.Trace.Requests, From: span(o.From), To: span(o.To), Length: span(o.Length),
+			Trace: number.Object{
+				"path", o.Trace.Path, "format", o.Trace.Format, "sha256", o.Trace.SHA256[:min(12, len(o.Trace.SHA256))],
+				"requests", o.Trace.Requests, "from", span(o.From), "to", span(o.To), "length", span(o.Length),
 			},
-			Curve: binned{
-				span(o.Curve.Bin), append([]int64{}, o.Curve.Requests...),
-				append([]int64{}, o.Curve.InputTokens...), append([]int64{}, o.Curve.OutputTokens...),
+			Curve: number.Object{
+				"bin", span(o.Curve.Bin), "requests", append([]int64{}, o.Curve.Requests...),
+				"input_tokens", append([]int64{}, o.Curve.InputTokens...), "output_tokens", append([]int64{}, o.Curve.OutputTokens...),
 			},
 			Figures: &each[i],
 		}
@@ -128,14 +102,13 @@ func (b *Board) values(of func(i int, h *history) ([]failure, []row)) []workload
 	return each
 }
 
-// news encodes the rows that the tick closed, in the order of the workloads. The caller holds the lock.
+// news encodes the changes since the last tick, with the rows that the tick closed. Workloads are in the order of the
+// last snapshot, and a new note comes with all others. The caller holds the lock.
 func (b *Board) news(rows [][]row) []byte {
-	n := news{Now: instant(b.now), Comparisons: b.compared}
-	if b.noted {
-		n.Notes = b.notes
-	}
-	n.Workloads = b.values(func(i int, h *history) ([]failure, []row) { return h.failures.news(), rows[i] })
-	n.Verdict = verdictOf(b.workloads, n.Workloads, b.compared)
+	each := b.values(func(i int, h *history) ([]failure, []row) { return h.failures.news(), rows[i] })
+	n := number.Object{"now", instant(b.now), "verdict", verdictOf(b.workloads, each, b.compared), "workloads", each}
+	n.AddKnown(b.noted, "notes", b.notes)
+	n.Add("comparisons", b.compared)
 	return encode(n)
 }
 

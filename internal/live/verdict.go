@@ -159,7 +159,6 @@ func judgeSLO(o *WorkloadOptions, m countsAt) verdict {
 	return v
 }
 
-// met returns the share of the eligible requests that met the SLO, as a text.
 func met(m countsAt) string {
 	if m.Good == 0 {
 		return "none"

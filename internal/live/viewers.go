@@ -14,7 +14,6 @@ const (
 	lastTime   = time.Second      // for pending events when Run ends
 )
 
-// A viewer is one stream of events.
 type viewer struct {
 	from   string      // host
 	number int         // later viewers have larger numbers

@@ -152,7 +152,6 @@ func ratioEnds(values []float64, more ...float64) (lo, hi float64) {
 	return step * math.Floor(lo/step-0.25), step * math.Ceil(hi/step+0.25)
 }
 
-// shares plots the excess of each share that differs between the sides.
 func (c Canary) shares() Section {
 	s := Section{Short: "Shares"}
 	l := c.timeline()
@@ -183,7 +182,6 @@ func (c Canary) shares() Section {
 	return s
 }
 
-// evidence plots the evidence of all metrics against the bounds of the verdicts.
 func (c Canary) evidence() Section {
 	s := Section{Short: "Evidence", Title: "Evidence against its threshold"}
 	l := c.timeline()

@@ -180,7 +180,6 @@ func sideBySide(all []runData) Section {
 	return Section{Title: "Side by side", Text: []string{"In brackets: 95 % intervals, computed as described under Method."}, Tables: []chart.Table{t}}
 }
 
-// overlaid plots the distribution of each latency, with all runs in one plot.
 func overlaid(all []runData) Section {
 	s := Section{Title: "Distributions of all runs", Short: "Distributions"}
 	shown := all[:min(len(all), maxOverlaid)]

@@ -62,7 +62,6 @@ func (l runData) block(instant int64) int {
 
 func started(r result.Row) int64 { return r.Start }
 
-// mean estimates the mean of a quantity over ok requests.
 func (l runData) mean(q measure.Quantity) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.ok, started, func(r result.Row) (float64, float64) { return r.Value(q), 1 }))
 }
@@ -91,7 +90,6 @@ func (l runData) rate(amount func(result.Row) float64) stats.Estimate {
 	return stats.NewEstimate(blocks)
 }
 
-// share estimates the share of sent requests whose outcome satisfies of.
 func (l runData) share(of func(measure.Outcome) bool) stats.Estimate {
 	return stats.NewEstimate(l.cut(l.rows, started, func(r result.Row) (float64, float64) {
 		if of(r.Outcome) {

@@ -32,7 +32,6 @@ func pageOf(run result.Run) Page {
 	return p
 }
 
-// lead sums up the run in two sentences.
 func (l runData) lead() string {
 	f := l.figures
 	if len(l.rows) == 0 {

@@ -57,7 +57,6 @@ func beyondPlan(r result.Run) string {
 	return ""
 }
 
-// plannedRows compares the ledgers, the prefix cache and the lengths of several runs.
 func plannedRows(all []runData) [][]string {
 	rows := [][]string{
 		{"Requests expected"},

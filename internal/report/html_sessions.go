@@ -9,7 +9,6 @@ import (
 	"replayd/internal/result"
 )
 
-// sessions shows how sessions ended, how long the ok ones took and in which parts.
 func (l runData) sessions() Section {
 	if l.Ledger == nil || l.Ledger.Sessions.IsZero() || l.Picked {
 		return Section{}

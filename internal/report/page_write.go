@@ -37,7 +37,6 @@ func pagePolicy(form bool) string {
 		base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action " + action
 }
 
-// pageView is a page in the form that its template needs.
 type pageView struct {
 	Page
 	Policy   string

@@ -100,7 +100,6 @@ func (f filter) apply(run result.Run) result.Run {
 	return run
 }
 
-// A form has the dashboard's choices as they were sent.
 type form struct {
 	Runs     []choice
 	Filter   filter

@@ -130,10 +130,8 @@ func (p *Progress) follow(outlook func() Outlook, done <-chan struct{}, show fun
 	}
 }
 
-// rateOver is the time that the rate of a progress line covers.
 const rateOver = 10 * time.Second
 
-// A mark is the number of requests that had finished at an instant.
 type mark struct {
 	at       time.Time
 	finished int64
