@@ -175,15 +175,11 @@ func (p Place) String() string { return strconv.FormatFloat(float64(p)/10, 'f', 
 // Grid returns the path of the grid lines of an axis.
 func (c Picture) Grid() string {
 	d := pen{}
-	for _, v := range c.YS.ticks {
-		if at := c.YS.at(v); at > 1 {
-			d.put("M", 0, at)
+	for _, t := range c.YT {
+		if t.At > 1 {
+			d.put("M", 0, float64(t.At))
 			d.WriteString("h1000")
 		}
-	}
-	for i := range c.Y.Names {
-		d.put("M", 0, c.YS.at(float64(i)))
-		d.WriteString("h1000")
 	}
 	if c.read() {
 		for _, v := range c.XS.ticks {

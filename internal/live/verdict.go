@@ -80,12 +80,10 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 		return verdict{Level: strained, Text: "requests go out late: p99 " + short(late)}
 	case s.Skew.Abs().Seconds() >= skewStrained:
 		return verdict{Level: strained, Text: "the wall clock moved by " + s.Skew.Round(time.Millisecond).String() + " since the loop began"}
-	case s.Phase == Waiting:
-		return verdict{Level: idle, Text: "waiting" + because(s.Reason)}
+	case s.Phase == Waiting || s.Phase == Draining:
+		return verdict{Level: idle, Text: string(s.Phase) + because(s.Reason)}
 	case s.Phase == Warming:
 		return verdict{Level: well, Text: "warming up" + because(s.Reason)}
-	case s.Phase == Draining:
-		return verdict{Level: idle, Text: "draining" + because(s.Reason)}
 	}
 	return verdict{Level: well, Text: "all well"}
 }

@@ -187,12 +187,8 @@ func ParetoTable(points []ParetoPoint) chart.Table {
 		if i == knee {
 			note = "knee"
 		}
-		perGPU := "–"
-		if p.GPUs > 0 {
-			perGPU = number.Cell(p.PerGPU())
-		}
 		t.Rows = append(t.Rows, []string{
-			p.Name, concurrency, number.Cell(p.Total), perGPU, number.Cell(p.PerUser),
+			p.Name, concurrency, number.Cell(p.Total), number.Cell(p.PerGPU()), number.Cell(p.PerUser),
 			number.Value(p.TTFT, "ms"), number.Value(p.TTFT99, "ms"), p.Attainment, note,
 		})
 	}
