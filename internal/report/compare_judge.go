@@ -23,6 +23,7 @@ type judgment struct {
 func judge(all []runData) (each [][]judgment, by []result.Pairs, family int) {
 	alike(all)
 	var p []float64
+	var judgments []*judgment
 	from := map[string]stats.Estimate{}
 	for _, f := range comparedFigures {
 		from[f.name] = f.estimate(all[0])
@@ -49,19 +50,15 @@ func judge(all []runData) (each [][]judgment, by []result.Pairs, family int) {
 		}
 		for i := range row {
 			row[i].by = row[i].by.Alike(alike[row[i].figure.of])
-			p = append(p, row[i].by.P())
+			p, judgments = append(p, row[i].by.P()), append(judgments, &row[i])
 		}
 		each = append(each, row)
 	}
 	tails, found := stats.Holm(tail, p)
-	n := 0
-	for _, row := range each {
-		for i := range row {
-			row[i].tail, row[i].found = tails[n], found[n]
-			n++
-		}
+	for i, j := range judgments {
+		j.tail, j.found = tails[i], found[i]
 	}
-	return each, by, n
+	return each, by, len(judgments)
 }
 
 // interval returns the interval of the difference, in the figure's unit.

@@ -1,31 +1,28 @@
 package report
 
-import "strings"
+import "slices"
 
-// SharedTexts collects texts about runs. Runs with the same text share a line. The zero value is empty.
-type SharedTexts struct {
-	texts []string
-	of    map[string][]string // the runs by text
-}
+// SharedTexts are texts about runs, in the order in which they came. Runs with the same text share a line.
+type SharedTexts []sharedText
+
+type sharedText struct{ runs, text string }
 
 // Add adds a text about a run; "" is ignored.
 func (s *SharedTexts) Add(run, text string) {
-	if text == "" {
-		return
+	at := slices.IndexFunc(*s, func(t sharedText) bool { return t.text == text })
+	switch {
+	case text == "":
+	case at < 0:
+		*s = append(*s, sharedText{run, text})
+	default:
+		(*s)[at].runs += ", " + run
 	}
-	if s.of == nil {
-		s.of = map[string][]string{}
-	}
-	if s.of[text] == nil {
-		s.texts = append(s.texts, text)
-	}
-	s.of[text] = append(s.of[text], run)
 }
 
-// Lines returns a line for each text, after the runs that share it, in the order of the first ones.
-func (s *SharedTexts) Lines() (lines []string) {
-	for _, text := range s.texts {
-		lines = append(lines, strings.Join(s.of[text], ", ")+": "+text)
+// Lines returns a line for each text, after the runs that share it.
+func (s SharedTexts) Lines() (lines []string) {
+	for _, t := range s {
+		lines = append(lines, t.runs+": "+t.text)
 	}
 	return lines
 }
