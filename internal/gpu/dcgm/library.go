@@ -5,6 +5,7 @@ package dcgm
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -21,25 +22,31 @@ type library struct {
 	mu    sync.Mutex
 	users int // sources between their first Read and their Close
 
-	start            func() int32
-	stop             func() int32
-	connectV2        func(address string, p *connectV2Params, handle *uintptr) int32
-	connectV3        func(address string, p *connectV3Params, handle *uintptr) int32 // nil before DCGM 4.5.0
-	disconnect       func(handle uintptr) int32
-	supportedDevices func(handle uintptr, ids *[maxDevices]uint32, n *int32) int32
-	attributes       func(handle uintptr, gpu uint32, a *deviceAttributes) int32
-	hierarchy        func(handle uintptr, h *migHierarchy) int32
-	groupCreate      func(handle uintptr, kind uint32, name string, group *uintptr) int32
-	groupAddEntity   func(handle, group uintptr, entityGroup, entity uint32) int32
-	groupDestroy     func(handle, group uintptr) int32
-	fieldsCreate     func(handle uintptr, n int32, ids *uint16, name string, group *uintptr) int32
-	fieldsDestroy    func(handle, group uintptr) int32
-	watch            func(handle, group, fields uintptr, periodMicroseconds int64, keepSeconds float64, samples int32) int32
-	update           func(handle uintptr, wait int32) int32
-	latest           func(handle uintptr, entities *entityPair, n uint32, ids *uint16, m, flags uint32, values *fieldValue) int32
-	engineVersion    func(handle uintptr, v *versionInfo) int32
-	ownVersion       func(v *versionInfo) int32
-	errorString      func(code int32) string
+	functions
+}
+
+// The functions of the library that replayd calls. The tag c is the name of the C function.
+type functions struct {
+	Start            func() int32                                                                  `c:"dcgmInit"`
+	Stop             func() int32                                                                  `c:"dcgmShutdown"`
+	ConnectV2        func(address string, p *connectV2Params, handle *uintptr) int32               `c:"dcgmConnect_v2"`
+	ConnectV3        func(address string, p *connectV3Params, handle *uintptr) int32               `c:"dcgmConnect_v3"` // nil before DCGM 4.5.0
+	Disconnect       func(handle uintptr) int32                                                    `c:"dcgmDisconnect"`
+	SupportedDevices func(handle uintptr, ids *[maxDevices]uint32, n *int32) int32                 `c:"dcgmGetAllSupportedDevices"`
+	Attributes       func(handle uintptr, gpu uint32, a *deviceAttributes) int32                   `c:"dcgmGetDeviceAttributes"`
+	Hierarchy        func(handle uintptr, h *migHierarchy) int32                                   `c:"dcgmGetGpuInstanceHierarchy"`
+	GroupCreate      func(handle uintptr, kind uint32, name string, group *uintptr) int32          `c:"dcgmGroupCreate"`
+	GroupAddEntity   func(handle, group uintptr, entityGroup, entity uint32) int32                 `c:"dcgmGroupAddEntity"`
+	GroupDestroy     func(handle, group uintptr) int32                                             `c:"dcgmGroupDestroy"`
+	FieldsCreate     func(handle uintptr, n int32, ids *uint16, name string, group *uintptr) int32 `c:"dcgmFieldGroupCreate"`
+	FieldsDestroy    func(handle, group uintptr) int32                                             `c:"dcgmFieldGroupDestroy"`
+	Update           func(handle uintptr, wait int32) int32                                        `c:"dcgmUpdateAllFields"`
+	EngineVersion    func(handle uintptr, v *versionInfo) int32                                    `c:"dcgmHostengineVersionInfo"`
+	OwnVersion       func(v *versionInfo) int32                                                    `c:"dcgmVersionInfo"`
+	ErrorString      func(code int32) string                                                       `c:"errorString"`
+
+	Watch  func(handle, group, fields uintptr, periodMicroseconds int64, keepSeconds float64, samples int32) int32      `c:"dcgmWatchFields"`
+	Latest func(handle uintptr, entities *entityPair, n uint32, ids *uint16, m, flags uint32, values *fieldValue) int32 `c:"dcgmEntitiesGetLatestValues"`
 }
 
 // loaded holds the libraries of this process, only one outside tests.
@@ -63,36 +70,13 @@ func load(name string) (*library, error) {
 		return nil, fmt.Errorf("want %s of DCGM 4: %w", dcgmLibrary, err)
 	}
 	l := &library{}
-	for _, f := range []struct {
-		name     string
-		function any
-		optional bool
-	}{
-		{"dcgmInit", &l.start, false},
-		{"dcgmShutdown", &l.stop, false},
-		{"dcgmConnect_v2", &l.connectV2, false},
-		{"dcgmConnect_v3", &l.connectV3, true},
-		{"dcgmDisconnect", &l.disconnect, false},
-		{"dcgmGetAllSupportedDevices", &l.supportedDevices, false},
-		{"dcgmGetDeviceAttributes", &l.attributes, false},
-		{"dcgmGetGpuInstanceHierarchy", &l.hierarchy, false},
-		{"dcgmGroupCreate", &l.groupCreate, false},
-		{"dcgmGroupAddEntity", &l.groupAddEntity, false},
-		{"dcgmGroupDestroy", &l.groupDestroy, false},
-		{"dcgmFieldGroupCreate", &l.fieldsCreate, false},
-		{"dcgmFieldGroupDestroy", &l.fieldsDestroy, false},
-		{"dcgmWatchFields", &l.watch, false},
-		{"dcgmUpdateAllFields", &l.update, false},
-		{"dcgmEntitiesGetLatestValues", &l.latest, false},
-		{"dcgmHostengineVersionInfo", &l.engineVersion, false},
-		{"dcgmVersionInfo", &l.ownVersion, false},
-		{"errorString", &l.errorString, false},
-	} {
-		address, err := purego.Dlsym(file, f.name)
+	for field, function := range reflect.ValueOf(&l.functions).Elem().Fields() {
+		symbol := field.Tag.Get("c")
+		address, err := purego.Dlsym(file, symbol)
 		if err == nil {
-			purego.RegisterFunc(f.function, address)
-		} else if !f.optional {
-			return nil, fmt.Errorf("want %s of DCGM 4, got one without %s: %w", dcgmLibrary, f.name, err)
+			purego.RegisterFunc(function.Addr().Interface(), address)
+		} else if symbol != "dcgmConnect_v3" {
+			return nil, fmt.Errorf("want %s of DCGM 4, got one without %s: %w", dcgmLibrary, symbol, err)
 		}
 	}
 	loaded.byName[name] = l

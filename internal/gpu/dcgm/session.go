@@ -23,7 +23,6 @@ const relistEvery = time.Minute
 // A session is one connection to nv-hostengine with its watches. All ids in it are valid for this connection only.
 type session struct {
 	*dcgmSource
-	lib    *library
 	handle uintptr
 
 	gpus, instances []entity
@@ -40,10 +39,6 @@ type entity struct {
 	pair   entityPair
 	gpu    uint32 // id of the GPU, or of the instance's GPU
 	device gpu.Device
-}
-
-func (s *session) call(name string, function func() int32) error {
-	return s.dcgmSource.call(s.lib, name, function)
 }
 
 // open connects, lists the GPUs and watches their fields.
@@ -71,22 +66,22 @@ func (s *session) open() error {
 		return err
 	}
 	// Wait until the first values are available.
-	return s.call("dcgmUpdateAllFields", func() int32 { return s.lib.update(s.handle, 1) })
+	return s.call("dcgmUpdateAllFields", func() int32 { return s.library.Update(s.handle, 1) })
 }
 
 // connect uses dcgmConnect_v3 if the library has it.
 func (s *session) connect() error {
 	const timeout = uint32(connectTimeout / time.Millisecond)
-	if s.lib.connectV3 != nil {
+	if s.library.ConnectV3 != nil {
 		p := connectV3Params{Version: versionConnectV3Params, TimeoutMilliseconds: timeout}
-		return s.connected("dcgmConnect_v3", func() int32 { return s.lib.connectV3(s.address.uri(), &p, &s.handle) })
+		return s.connected("dcgmConnect_v3", func() int32 { return s.library.ConnectV3(s.address.uri(), &p, &s.handle) })
 	}
 	p := connectV2Params{Version: versionConnectV2Params, TimeoutMilliseconds: timeout}
 	to := s.address.given
 	if s.address.path != "" {
 		to, p.UnixSocket = s.address.path, 1
 	}
-	return s.connected("dcgmConnect_v2", func() int32 { return s.lib.connectV2(to, &p, &s.handle) })
+	return s.connected("dcgmConnect_v2", func() int32 { return s.library.ConnectV2(to, &p, &s.handle) })
 }
 
 func (s *session) connected(name string, function func() int32) error {
@@ -105,7 +100,7 @@ func (s *session) connected(name string, function func() int32) error {
 func (s *session) list() (gpus, instances []entity, err error) {
 	var ids [maxDevices]uint32
 	var n int32
-	err = s.call("dcgmGetAllSupportedDevices", func() int32 { return s.lib.supportedDevices(s.handle, &ids, &n) })
+	err = s.call("dcgmGetAllSupportedDevices", func() int32 { return s.library.SupportedDevices(s.handle, &ids, &n) })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -117,7 +112,7 @@ func (s *session) list() (gpus, instances []entity, err error) {
 	}
 	h := &s.buffers.hierarchy
 	*h = migHierarchy{Version: versionMigHierarchy}
-	err = s.call("dcgmGetGpuInstanceHierarchy", func() int32 { return s.lib.hierarchy(s.handle, h) })
+	err = s.call("dcgmGetGpuInstanceHierarchy", func() int32 { return s.library.Hierarchy(s.handle, h) })
 	switch {
 	case dead(err):
 		return nil, nil, err
@@ -148,7 +143,7 @@ func (s *session) describe() error {
 		e := &s.gpus[i]
 		a := &s.buffers.attributes
 		*a = deviceAttributes{Version: versionDeviceAttributes}
-		err := s.call("dcgmGetDeviceAttributes", func() int32 { return s.lib.attributes(s.handle, e.pair.ID, a) })
+		err := s.call("dcgmGetDeviceAttributes", func() int32 { return s.library.Attributes(s.handle, e.pair.ID, a) })
 		if dead(err) {
 			return err
 		}

@@ -133,7 +133,7 @@ func (d *dcgmSource) read() ([]gpu.Device, error) {
 		}
 	}
 	if d.session == nil {
-		s := &session{dcgmSource: d, lib: d.library}
+		s := &session{dcgmSource: d}
 		d.session = s
 		if err := s.open(); err != nil {
 			err = d.versions(err)
@@ -162,13 +162,14 @@ func (d *dcgmSource) use() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	d.library = l
 	if l.users == 0 {
-		if err := d.call(l, "dcgmInit", func() int32 { return l.start() }); err != nil {
+		if err := d.call("dcgmInit", l.Start); err != nil {
+			d.library = nil
 			return err
 		}
 	}
 	l.users++
-	d.library = l
 	return nil
 }
 
@@ -180,7 +181,7 @@ func (d *dcgmSource) leave() {
 	if s == nil || s.handle == 0 {
 		return
 	}
-	if err := d.call(s.lib, "dcgmDisconnect", func() int32 { return s.lib.disconnect(s.handle) }); err != nil {
+	if err := d.call("dcgmDisconnect", func() int32 { return s.library.Disconnect(s.handle) }); err != nil {
 		d.options.Log.Debug("libdcgm: disconnecting", "address", d.address.given, "err", err)
 	}
 }
@@ -192,24 +193,23 @@ func (d *dcgmSource) end() error {
 	if l == nil {
 		return nil
 	}
-	d.library = nil
+	defer func() { d.library = nil }()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.users--
-	if l.users > 0 {
+	if l.users--; l.users > 0 {
 		return nil
 	}
-	return d.call(l, "dcgmShutdown", func() int32 { return l.stop() })
+	return d.call("dcgmShutdown", l.Stop)
 }
 
 // call runs one function of the library and records it for hanging.
-func (d *dcgmSource) call(l *library, name string, function func() int32) error {
+func (d *dcgmSource) call(name string, function func() int32) error {
 	d.doing.Store(&call{name, time.Now()})
 	code := function()
 	if code == stOK {
 		return nil
 	}
-	words := string(gpu.Label(l.errorString(code)))
+	words := string(gpu.Label(d.library.ErrorString(code)))
 	if words == "" {
 		words = "a code that the library has no words for"
 	}

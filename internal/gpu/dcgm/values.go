@@ -28,7 +28,7 @@ func (s *session) latest(entities []entityPair, ids []uint16, flags uint32) ([]f
 	values := s.buffers.values[:n]
 	clear(values) // values that the answer leaves out must not keep their earlier content
 	err := s.call("dcgmEntitiesGetLatestValues", func() int32 {
-		return s.lib.latest(s.handle, &entities[0], uint32(len(entities)), &ids[0], uint32(len(ids)), flags, &values[0])
+		return s.library.Latest(s.handle, &entities[0], uint32(len(entities)), &ids[0], uint32(len(ids)), flags, &values[0])
 	})
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (d *dcgmSource) versions(err error) error {
 		}
 		return "unknown"
 	}
-	ownVersion := ask("dcgmVersionInfo", &own, func() int32 { return s.lib.ownVersion(&own) })
-	engineVersion := ask("dcgmHostengineVersionInfo", &engine, func() int32 { return s.lib.engineVersion(s.handle, &engine) })
+	ownVersion := ask("dcgmVersionInfo", &own, func() int32 { return s.library.OwnVersion(&own) })
+	engineVersion := ask("dcgmHostengineVersionInfo", &engine, func() int32 { return s.library.EngineVersion(s.handle, &engine) })
 	return fmt.Errorf("%s is %s, nv-hostengine %s; the library must not be the newer one: %w", dcgmLibrary, ownVersion, engineVersion, err)
 }

@@ -140,22 +140,22 @@ func ofAnEntity(err error) bool {
 func (s *session) watchGroup(entities []entityPair, fieldGroup uintptr) error {
 	var group uintptr
 	name := s.name()
-	err := s.call("dcgmGroupCreate", func() int32 { return s.lib.groupCreate(s.handle, groupEmpty, name, &group) })
+	err := s.call("dcgmGroupCreate", func() int32 { return s.library.GroupCreate(s.handle, groupEmpty, name, &group) })
 	if err != nil {
 		return err
 	}
 	for _, e := range entities {
-		err = errors.Join(err, s.call("dcgmGroupAddEntity", func() int32 { return s.lib.groupAddEntity(s.handle, group, e.Group, e.ID) }))
+		err = errors.Join(err, s.call("dcgmGroupAddEntity", func() int32 { return s.library.GroupAddEntity(s.handle, group, e.Group, e.ID) }))
 	}
 	if err == nil {
 		keep := keepPeriods * s.options.Interval
 		err = s.call("dcgmWatchFields", func() int32 {
-			return s.lib.watch(s.handle, group, fieldGroup, s.options.Interval.Microseconds(), keep.Seconds(), keepPeriods)
+			return s.library.Watch(s.handle, group, fieldGroup, s.options.Interval.Microseconds(), keep.Seconds(), keepPeriods)
 		})
 	}
 	if err != nil && !dead(err) {
 		// An engine supports 64 groups for all its clients together.
-		err = errors.Join(err, s.call("dcgmGroupDestroy", func() int32 { return s.lib.groupDestroy(s.handle, group) }))
+		err = errors.Join(err, s.call("dcgmGroupDestroy", func() int32 { return s.library.GroupDestroy(s.handle, group) }))
 	}
 	return err
 }
@@ -165,13 +165,13 @@ func (s *session) fieldGroup(fields []*gpu.Field) (group uintptr, known []*gpu.F
 	create := func(part []*gpu.Field) error {
 		name, ids := s.name(), numbers(part)
 		return s.call("dcgmFieldGroupCreate", func() int32 {
-			return s.lib.fieldsCreate(s.handle, int32(len(ids)), &ids[0], name, &group)
+			return s.library.FieldsCreate(s.handle, int32(len(ids)), &ids[0], name, &group)
 		})
 	}
 	unknown, err := blame(fields, func(part []*gpu.Field) error {
 		err := create(part)
 		if err == nil && len(part) < len(fields) {
-			err = s.call("dcgmFieldGroupDestroy", func() int32 { return s.lib.fieldsDestroy(s.handle, group) })
+			err = s.call("dcgmFieldGroupDestroy", func() int32 { return s.library.FieldsDestroy(s.handle, group) })
 		}
 		return err
 	}, unknownField)
