@@ -104,40 +104,17 @@ var uncutFields = []uint16{203, 204}
 // and transformation/const.go).
 // It returns false if the row belongs to no GPU, or to a link, whose figures are not the GPU's.
 func readRow(p *scrape.Page, l labels.Labels) (Device, bool) {
-	var r, exported Device // on a federated page, exported_* are the exporter's own labels, renamed by Prometheus
-	ok := true
-	l.Range(func(l labels.Label) {
-		switch l.Name {
-		case "gpu":
-			r.Index = p.Text(l.Value)
-		case "UUID", "uuid":
-			r.UUID = p.Text(l.Value)
-		case "modelName", "model_name":
-			r.Model = p.Text(l.Value)
-		case "Hostname", "hostname":
-			r.Hostname = p.Text(l.Value)
-		case "GPU_I_PROFILE":
-			r.Profile = p.Text(l.Value)
-		case "GPU_I_ID":
-			r.Instance = p.Text(l.Value)
-		case "namespace", "pod_namespace":
-			r.Namespace = p.Text(l.Value)
-		case "pod", "pod_name":
-			r.Pod = p.Text(l.Value)
-		case "container", "container_name":
-			r.Container = p.Text(l.Value)
-		case "exported_namespace":
-			exported.Namespace = p.Text(l.Value)
-		case "exported_pod":
-			exported.Pod = p.Text(l.Value)
-		case "exported_container":
-			exported.Container = p.Text(l.Value)
-		case "nvlink", "nvswitch", "cpu", "cpucore":
-			ok = ok && l.Value == ""
-		}
-	})
-	if exported.Namespace+exported.Pod+exported.Container != "" {
-		r.Namespace, r.Pod, r.Container = exported.Namespace, exported.Pod, exported.Container
+	either := func(old, now string) secret.Text { return p.Text(cmp.Or(l.Get(now), l.Get(old))) }
+	d := Device{
+		Index: p.Text(l.Get("gpu")), UUID: either("UUID", "uuid"), Model: either("modelName", "model_name"),
+		Hostname: either("Hostname", "hostname"), Profile: p.Text(l.Get("GPU_I_PROFILE")), Instance: p.Text(l.Get("GPU_I_ID")),
+		Namespace: either("namespace", "pod_namespace"), Pod: either("pod", "pod_name"), Container: either("container", "container_name"),
 	}
-	return r, ok && (r.Index != "" || r.UUID != "")
+	// On a federated page, these are the exporter's own labels, renamed by Prometheus.
+	if l.Get("exported_namespace")+l.Get("exported_pod")+l.Get("exported_container") != "" {
+		d.Namespace, d.Pod = p.Text(l.Get("exported_namespace")), p.Text(l.Get("exported_pod"))
+		d.Container = p.Text(l.Get("exported_container"))
+	}
+	ofLink := l.Get("nvlink")+l.Get("nvswitch")+l.Get("cpu")+l.Get("cpucore") != ""
+	return d, !ofLink && (d.Index != "" || d.UUID != "")
 }
