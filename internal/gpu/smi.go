@@ -1,11 +1,9 @@
 package gpu
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,18 +90,13 @@ func (s *SMI) forget(name string) bool {
 	return true
 }
 
-// refused returns the name that nvidia-smi rejects with `Field "x" is not a valid field to query.`, or "".
+// refusal is how nvidia-smi rejects a name, on stdout or stderr.
+var refusal = regexp.MustCompile(`Field "([^"]*)".*not a valid field`)
+
+// refused returns the name that nvidia-smi rejects, or "".
 func refused(out []byte, err error) string {
-	said := ""
-	if failed := (*smiError)(nil); errors.As(err, &failed) {
-		said = string(failed.said)
-	}
-	for _, text := range []string{said, string(firstLine(out))} {
-		if rest, ok := strings.CutPrefix(text, `Field "`); ok {
-			if name, rest, ok := strings.Cut(rest, `"`); ok && strings.Contains(rest, "not a valid field") {
-				return name
-			}
-		}
+	if m := refusal.FindStringSubmatch(fmt.Sprintf("%v\n%s", err, firstLine(out))); m != nil {
+		return m[1]
 	}
 	return ""
 }
@@ -111,11 +104,9 @@ func refused(out []byte, err error) string {
 // parseSMI parses one line per GPU: index, uuid, the columns and the name.
 func parseSMI(out []byte, columns []column) ([]Device, error) {
 	var list []Device
-	lines := bufio.NewScanner(bytes.NewReader(out))
-	lines.Buffer(nil, maxOutput)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
+	for i, line := range strings.Split(string(out), "\n") {
+		n := i + 1
+		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
 		cells := strings.SplitN(line, ",", len(columns)+3)
@@ -136,7 +127,7 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 		}
 		list = append(list, d)
 	}
-	return list, lines.Err()
+	return list, nil
 }
 
 // known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].

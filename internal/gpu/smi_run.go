@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,20 +21,6 @@ const (
 	// open.
 	pipeWait = time.Second
 )
-
-// An smiError is an nvidia-smi that exited with a non-zero status.
-type smiError struct {
-	path   string
-	status int
-	said   secret.Text // the first line of stderr, or of stdout if stderr is empty; nvidia-smi writes most errors to stdout
-}
-
-func (e *smiError) Error() string {
-	if e.said == "" {
-		return fmt.Sprintf("%s: exit status %d, and no word", e.path, e.status)
-	}
-	return fmt.Sprintf("%s: exit status %d: %s", e.path, e.status, e.said)
-}
 
 var errOutput = fmt.Errorf("want at most %d bytes of output, got more", maxOutput)
 
@@ -64,11 +51,11 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s: killed: %w", path, context.Cause(ctx))
 	case errors.As(err, &failed) && failed.Exited():
-		said := firstLine(stderr.bytes)
-		if len(said) == 0 {
-			said = firstLine(stdout.bytes)
+		said := cmp.Or(firstLine(stderr.bytes), firstLine(stdout.bytes)) // nvidia-smi writes most errors to stdout
+		if said == "" {
+			return stdout.bytes, fmt.Errorf("%s: exit status %d, and no word", path, failed.ExitCode())
 		}
-		return stdout.bytes, &smiError{path, failed.ExitCode(), shorten(string(said))}
+		return stdout.bytes, fmt.Errorf("%s: exit status %d: %s", path, failed.ExitCode(), shorten(said))
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
@@ -90,9 +77,9 @@ func (b *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func firstLine(text []byte) []byte {
+func firstLine(text []byte) string {
 	line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
-	return bytes.TrimSpace(line)
+	return string(bytes.TrimSpace(line))
 }
 
 // shorten lets in a text of nvidia-smi for an error.
