@@ -3,14 +3,12 @@ package sim
 import (
 	"container/list"
 	"slices"
-	"sync"
 )
 
 // cache is a prefix cache of whole blocks. The key of a block stands for the block and everything before it. The least
 // recently used block is evicted first. A request uses its blocks from the last to the first, so a block is always used
-// later than the blocks that continue it, and no block is stored without the block before it.
+// later than the blocks that continue it, and no block is stored without the block before it. Its batch locks it.
 type cache struct {
-	mu     sync.Mutex
 	room   int // in blocks
 	at     map[uint64]*list.Element
 	blocks list.List // of keys, the latest used first
@@ -20,13 +18,8 @@ func newCache(room int) *cache { return &cache{room: room, at: map[uint64]*list.
 
 // lookup counts the leading keys that are stored, and uses them.
 func (c *cache) lookup(keys []uint64) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	hit := 0
-	for hit < len(keys) {
-		if _, ok := c.at[keys[hit]]; !ok {
-			break
-		}
+	for hit < len(keys) && c.at[keys[hit]] != nil {
 		hit++
 	}
 	c.use(keys[:hit])
@@ -35,8 +28,6 @@ func (c *cache) lookup(keys []uint64) int {
 
 // store uses all keys. New keys evict the least recently used blocks.
 func (c *cache) store(keys []uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.use(keys[:min(len(keys), c.room)])
 }
 

@@ -13,7 +13,7 @@ func (x *exchange) prefill(ctx context.Context) error {
 	case <-ctx.Done():
 		return errLeft
 	}
-	if x.cached = x.seat.cached; e.cache.room > 0 {
+	if x.cached = x.seat.cached; e.batch.cache.room > 0 {
 		e.page.queries.Add(float64(x.request.tokens))
 		e.page.hits.Add(float64(x.cached))
 	}

@@ -81,12 +81,7 @@ func newGPUPage(p *power) *gpuPage {
 	}
 	gauge := func(name, help string, value func(p *power) float64) { add(prometheus.GaugeValue, name, help, value) }
 	fixed := func(v float64) func(*power) float64 { return func(*power) float64 { return v } }
-	busy := func(p *power) float64 {
-		if p.prefilling+p.decoding > 0 {
-			return 1
-		}
-		return 0
-	}
+	busy := func(p *power) float64 { return map[bool]float64{true: 1}[p.prefilling+p.decoding > 0] }
 
 	gauge("DCGM_FI_DEV_SM_CLOCK", "SM clock, MHz.", func(p *power) float64 { return idleMegahertz + (fullMegahertz-idleMegahertz)*busy(p) })
 	gauge("DCGM_FI_DEV_MEM_CLOCK", "Memory clock, MHz.", fixed(memoryMegahertz))
@@ -111,11 +106,7 @@ func newGPUPage(p *power) *gpuPage {
 }
 
 // Describe sends the descriptions of all fields.
-func (g *gpuPage) Describe(out chan<- *prometheus.Desc) {
-	for _, f := range g.fields {
-		out <- f.desc
-	}
-}
+func (g *gpuPage) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(g, out) }
 
 // Collect sends all fields at one instant.
 func (g *gpuPage) Collect(out chan<- prometheus.Metric) {

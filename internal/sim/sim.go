@@ -53,7 +53,6 @@ type Engine struct {
 	created int64  // of the model, Unix seconds
 
 	batch   *Batch
-	cache   *cache
 	page    *page
 	gpu     *gpuPage
 	journal *journal // nil: no log
@@ -62,22 +61,21 @@ type Engine struct {
 
 // New returns an engine that has just started and is empty. The error names all invalid options.
 func New(o Options) (*Engine, error) {
-	if err := o.Check(); err != nil {
+	b, err := NewBatch(o)
+	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	p := &power{slots: o.Slots, at: now}
 	e := &Engine{
 		options: o,
 		seed:    maphash.MakeSeed(),
 		model:   quote(o.Model),
 		created: now.Unix(),
-		cache:   newCache(o.CacheTokens / o.BlockTokens),
-		gpu:     newGPUPage(p),
+		batch:   b,
+		gpu:     newGPUPage(b.power),
 	}
-	e.batch = &Batch{
-		options: o, power: p, cache: e.cache, observe: func(tokens int) { e.page.iteration.Observe(float64(tokens)) },
-	}
+	b.virtual, b.power.at = false, now
+	b.observe = func(tokens int) { e.page.iteration.Observe(float64(tokens)) }
 	e.page = newPage(o, e.batch.load)
 	if o.Log != nil {
 		e.journal = &journal{out: o.Log}
