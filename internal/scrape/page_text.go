@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -261,39 +262,28 @@ func nameOn(line []byte) string {
 		name, _, _ := strings.Cut(quoted, `"`)
 		return name
 	}
-	end := strings.IndexFunc(s, func(c rune) bool {
-		return c != '_' && c != ':' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	})
-	switch {
-	case s == "", s[0] >= '0' && s[0] <= '9', end >= 0 && strings.IndexByte("{ \t", s[end]) < 0: // the line begins within another one, or its name is garbled
-		return ""
-	case end < 0:
-		return s
+	if bare := bareName.FindStringSubmatch(s); bare != nil {
+		return bare[1]
 	}
-	return s[:end]
+	return "" // the line begins within another one, or its name is garbled
 }
+
+// bareName matches a name without quotes at the beginning of a line, and what may follow it.
+var bareName = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)($|[{ \t])`)
 
 // endsInQuotes reports whether a quoted value is not closed on its line. The formats escape a line end as \n, but the
 // parser of 0.0.4 would continue on the next lines.
 func endsInQuotes(line []byte) bool {
-	for {
-		open := bytes.IndexByte(line, '"')
-		if open < 0 {
-			return false
-		}
-		line = line[open+1:]
-		for {
-			i := bytes.IndexAny(line, `"\`)
-			if i < 0 || line[i] == '\\' && i+1 == len(line) {
-				return true
-			}
-			if line[i] == '"' {
-				line = line[i+1:]
-				break
-			}
-			line = line[i+2:]
+	inside := false
+	for i := 0; i < len(line); i++ {
+		switch {
+		case line[i] == '"':
+			inside = !inside
+		case line[i] == '\\' && inside:
+			i++ // of an escape
 		}
 	}
+	return inside
 }
 
 // parserSays returns the parser's error without the line, which the parser quotes in full.
