@@ -1,11 +1,13 @@
 package scrape
 
 import (
-	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	dto "github.com/prometheus/client_model/go"
 
 	"replayd/internal/secret"
 )
@@ -21,7 +23,6 @@ type parts struct {
 }
 
 type bound struct {
-	upper  float64
 	count  float64
 	series int
 }
@@ -74,7 +75,7 @@ func (h *parts) bucket(s Sample) {
 			h.broken = true
 			return
 		}
-		b = &bound{upper: upper}
+		b = &bound{}
 		h.cumulative[upper] = b
 	}
 	b.count += s.Value
@@ -82,31 +83,26 @@ func (h *parts) bucket(s Sample) {
 }
 
 // buckets returns the collected histogram with ascending bounds, or nil if the samples form no valid histogram.
-func (h *parts) buckets(scale float64) *Buckets {
-	b := &Buckets{Sum: h.sum * scale}
-	bounds := make([]*bound, 0, len(h.cumulative))
-	for _, c := range h.cumulative {
-		if c.series == h.series { // skip bounds that some of the histograms lack
-			bounds = append(bounds, c)
-		}
-	}
-	slices.SortFunc(bounds, func(x, y *bound) int { return cmp.Compare(x.upper, y.upper) })
-	if n := len(bounds); n > 0 && math.IsInf(bounds[n-1].upper, 1) {
-		h.count = bounds[n-1].count // the engine may count more observations while it writes the page
+func (h *parts) buckets(scale float64) *dto.Histogram {
+	bounds := slices.Sorted(maps.Keys(h.cumulative))
+	bounds = slices.DeleteFunc(bounds, func(upper float64) bool { return h.cumulative[upper].series != h.series }) // some histograms lack it
+	if n := len(bounds); n > 0 && math.IsInf(bounds[n-1], 1) {
+		h.count = h.cumulative[bounds[n-1]].count // the engine may count more observations while it writes the page
 		bounds = bounds[:n-1]
 	}
-	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(b.Sum) || len(bounds) == 0 {
+	sum := h.sum * scale
+	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(sum) || len(bounds) == 0 {
 		return nil
 	}
-	b.Count = uint64(h.count)
+	b := &dto.Histogram{SampleCount: new(uint64(h.count)), SampleSum: &sum}
 	before := 0.0
-	for _, c := range bounds {
-		if !isCount(c.count) || c.count < before || c.count > h.count {
+	for _, upper := range bounds {
+		count := h.cumulative[upper].count
+		if !isCount(count) || count < before || count > h.count {
 			return nil
 		}
-		before = c.count
-		b.Upper = append(b.Upper, c.upper*scale)
-		b.Cumulative = append(b.Cumulative, uint64(c.count))
+		before = count
+		b.Bucket = append(b.Bucket, &dto.Bucket{UpperBound: new(upper * scale), CumulativeCount: new(uint64(count))})
 	}
 	return b
 }

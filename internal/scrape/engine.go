@@ -182,7 +182,7 @@ func (a address) series(r *Reading) []*Series {
 	list := []*Series{{Family: infoFamily, Labels: names, Value: 1}}
 	for _, f := range r.Figures {
 		labels := []*dto.LabelPair{Pair("rank", string(f.Rank)), replica, target}
-		list = append(list, &Series{f.Quantity.Family, labels, false, f.Value, f.Buckets.proto()})
+		list = append(list, &Series{f.Quantity.Family, labels, false, f.Value, f.Buckets})
 	}
 	return list
 }

@@ -49,7 +49,7 @@ func (h *history) add(start time.Time, r *Reading) (restarted, shared bool) {
 		case f.Quantity.Kind == Counter:
 			v = f.Value
 		case f.Buckets != nil:
-			v = float64(f.Buckets.Count)
+			v = float64(f.Buckets.GetSampleCount())
 		default:
 			continue
 		}

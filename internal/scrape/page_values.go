@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"replayd/internal/secret"
 )
 
@@ -28,15 +30,7 @@ type Figure struct {
 	Quantity *Quantity
 	Rank     secret.Text // empty: the engine has no ranks
 	Value    float64
-	Buckets  *Buckets // for a histogram only
-}
-
-// Buckets is a histogram with the bounds that the engine uses.
-type Buckets struct {
-	Count      uint64
-	Sum        float64
-	Upper      []float64 // ascending, without +Inf
-	Cumulative []uint64  // one count for each bound in Upper
+	Buckets  *dto.Histogram // with the bounds that the engine uses, ascending, without +Inf; for a histogram only
 }
 
 // samples returns the samples of name that match r.Select and r.Prefer.

@@ -60,9 +60,9 @@ func text(r *Reading) string {
 				fmt.Fprintf(&b, " %v\n", f.Value)
 				continue
 			}
-			fmt.Fprintf(&b, " count %d sum %v", f.Buckets.Count, f.Buckets.Sum)
-			for i, upper := range f.Buckets.Upper {
-				fmt.Fprintf(&b, " %v:%d", upper, f.Buckets.Cumulative[i])
+			fmt.Fprintf(&b, " count %d sum %v", f.Buckets.GetSampleCount(), f.Buckets.GetSampleSum())
+			for _, bucket := range f.Buckets.Bucket {
+				fmt.Fprintf(&b, " %v:%d", bucket.GetUpperBound(), bucket.GetCumulativeCount())
 			}
 			b.WriteByte('\n')
 		}

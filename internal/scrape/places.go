@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"replayd/internal/bounded"
 )
 
@@ -48,11 +50,14 @@ func (p *places) show(r *Reading, now time.Time, over *bounded.Overflow) *Readin
 				of = bounded.NewSet[struct{}](maxBuckets, forgetValue)
 				p.bounds[f.Quantity] = of
 			}
-			kept := f.Buckets.where(func(upper float64) bool {
+			kept := &dto.Histogram{SampleCount: f.Buckets.SampleCount, SampleSum: f.Buckets.SampleSum}
+			for _, b := range f.Buckets.Bucket {
 				var digits [maxBoundDigits]byte
-				return of.See(string(strconv.AppendFloat(digits[:0], upper, 'g', -1, 64)), now) != nil
-			})
-			buckets += len(f.Buckets.Upper) - len(kept.Upper)
+				if of.See(string(strconv.AppendFloat(digits[:0], b.GetUpperBound(), 'g', -1, 64)), now) != nil {
+					kept.Bucket = append(kept.Bucket, b)
+				}
+			}
+			buckets += len(f.Buckets.Bucket) - len(kept.Bucket)
 			f.Buckets = kept
 		}
 		shown.Figures = append(shown.Figures, f)
@@ -60,16 +65,4 @@ func (p *places) show(r *Reading, now time.Time, over *bounded.Overflow) *Readin
 	over.Add(bounded.Rank, ranks)
 	over.Add(bounded.Bound, buckets)
 	return shown
-}
-
-// where returns the histogram with those of its bounds for which keep returns true.
-func (b *Buckets) where(keep func(upper float64) bool) *Buckets {
-	kept := *b
-	kept.Upper, kept.Cumulative = make([]float64, 0, len(b.Upper)), make([]uint64, 0, len(b.Upper))
-	for i, upper := range b.Upper {
-		if keep(upper) {
-			kept.Upper, kept.Cumulative = append(kept.Upper, upper), append(kept.Cumulative, b.Cumulative[i])
-		}
-	}
-	return &kept
 }

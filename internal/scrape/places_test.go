@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"replayd/internal/bounded"
 	"replayd/internal/secret"
@@ -132,29 +133,31 @@ func TestWhatIsLeftIsRight(t *testing.T) {
 	for i := range maxBuckets {
 		p.show(&Reading{Figures: []Figure{{
 			Quantity: q,
-			Buckets:  &Buckets{Upper: []float64{float64(i)}, Cumulative: []uint64{1}},
+			Buckets:  histogramOf(1, []float64{float64(i)}, []uint64{1}),
 		}}}, now, nil)
 	}
 	for i := range maxRanks - 1 {
 		p.show(&Reading{Figures: []Figure{{Quantity: waiting, Rank: secret.Text(fmt.Sprint(i))}}}, now, nil)
 	}
 	r := &Reading{Model: "m", Figures: []Figure{
-		{Quantity: q, Buckets: &Buckets{Count: 9, Upper: []float64{1, 1.5, 2}, Cumulative: []uint64{2, 4, 6}}},
+		{Quantity: q, Buckets: histogramOf(9, []float64{1, 1.5, 2}, []uint64{2, 4, 6})},
 		{Quantity: waiting, Rank: "x", Value: 1},
 		{Quantity: waiting, Rank: "y", Value: 1},
 		{Quantity: waiting, Value: 3},
 	}}
 	got := p.show(r, now, nil)
-	if b := got.Figures[0].Buckets; b.Count != 9 || !slices.Equal(b.Upper, []float64{1, 2}) || !slices.Equal(b.Cumulative, []uint64{2, 6}) {
-		t.Errorf("want the known buckets as they were, got %+v", b)
+	left := got.Figures[0].Buckets
+	upper, counts := bucketsOf(left)
+	if left.GetSampleCount() != 9 || !slices.Equal(upper, []float64{1, 2}) || !slices.Equal(counts, []uint64{2, 6}) {
+		t.Errorf("want the known buckets as they were, got %v", left)
 	}
-	if len(r.Figures[0].Buckets.Upper) != 3 {
+	if len(r.Figures[0].Buckets.Bucket) != 3 {
 		t.Error("want the reading unchanged")
 	}
 	if len(got.Figures) != 3 || got.Figures[1].Rank != "x" || got.Figures[2].Rank != "" {
 		t.Errorf("want x and the figure without a rank, got %+v", got.Figures)
 	}
-	if got := p.show(r, now.Add(forgetValue), nil); len(got.Figures) != 4 || len(got.Figures[0].Buckets.Upper) != 3 {
+	if got := p.show(r, now.Add(forgetValue), nil); len(got.Figures) != 4 || len(got.Figures[0].Buckets.Bucket) != 3 {
 		t.Errorf("a day later: want room for y and for the bucket, got %+v", got.Figures)
 	}
 }
@@ -267,4 +270,21 @@ func TestAddressesAreBounded(t *testing.T) {
 			t.Errorf("want %d without a place, got %v", 1000-maxAddresses, got)
 		}
 	})
+}
+
+// histogramOf returns a histogram of a count and of cumulative counts by their upper bounds.
+func histogramOf(count uint64, upper []float64, counts []uint64) *dto.Histogram {
+	h := &dto.Histogram{SampleCount: &count}
+	for i, u := range upper {
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &u, CumulativeCount: &counts[i]})
+	}
+	return h
+}
+
+// bucketsOf returns the upper bounds of a histogram, and their cumulative counts.
+func bucketsOf(h *dto.Histogram) (upper []float64, counts []uint64) {
+	for _, b := range h.GetBucket() {
+		upper, counts = append(upper, b.GetUpperBound()), append(counts, b.GetCumulativeCount())
+	}
+	return upper, counts
 }

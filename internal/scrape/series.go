@@ -68,15 +68,3 @@ type Values struct {
 	At     time.Time // when the series were read; zero: never yet
 	Series []*Series // as on /metrics; empty after too many failures in a row
 }
-
-// proto returns the histogram as /metrics has it; nil for none.
-func (b *Buckets) proto() *dto.Histogram {
-	if b == nil {
-		return nil
-	}
-	h := &dto.Histogram{SampleCount: new(b.Count), SampleSum: new(b.Sum)}
-	for i, upper := range b.Upper {
-		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: new(upper), CumulativeCount: new(b.Cumulative[i])})
-	}
-	return h
-}
