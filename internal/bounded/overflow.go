@@ -31,8 +31,7 @@ type Overflow struct {
 	total *prometheus.CounterVec
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	logged map[Label]bool
+	logged sync.Map // labels
 }
 
 // NewOverflow registers the series with reg and panics if it is already registered.
@@ -42,8 +41,7 @@ func NewOverflow(reg prometheus.Registerer) *Overflow {
 			Name: "replayd_label_overflow_total",
 			Help: "Times that a label value from outside had no place among the most that the label may have: it was shown as other, or left out.",
 		}, []string{"label"}),
-		log:    slog.New(slog.DiscardHandler),
-		logged: map[Label]bool{},
+		log: slog.New(slog.DiscardHandler),
 	}
 	for _, l := range all {
 		o.total.WithLabelValues(string(l))
@@ -61,11 +59,7 @@ func (o *Overflow) Add(l Label, n int) {
 		return
 	}
 	o.total.WithLabelValues(string(l)).Add(float64(n))
-	o.mu.Lock()
-	first := !o.logged[l]
-	o.logged[l] = true
-	o.mu.Unlock()
-	if first {
+	if _, logged := o.logged.LoadOrStore(l, true); !logged {
 		o.log.Warn("a label has too many values: further ones are other, or left out, and counted in replayd_label_overflow_total",
 			"label", string(l))
 	}
