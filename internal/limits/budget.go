@@ -119,10 +119,7 @@ func (s *Spending) fit(now time.Time, c Cost, b Budget) (whole Cost, full Bound)
 
 // Spent returns the requests of the last minute, the prompt tokens of the last hour and the output tokens of the last day.
 func (s *Spending) Spent(now time.Time) Cost {
-	s.requests.advance(now)
-	s.prompt.advance(now)
-	s.output.advance(now)
-	return Cost{s.requests.sum, s.prompt.sum, s.output.sum}
+	return Cost{s.requests.total(now), s.prompt.total(now), s.output.total(now)}
 }
 
 // Amend corrects the charge of a request that was charged at an instant: it adds c.

@@ -22,9 +22,8 @@ func newHealth() *Health {
 
 // Ended counts a finished request. Cancelled and aborted requests say nothing about the target and must not be counted.
 func (h *Health) Ended(now time.Time, failed bool) {
-	h.finished.advance(now)
-	h.failed.advance(now)
 	h.finished.add(now, 1)
+	h.failed.total(now) // its slots begin with those of the other window
 	if failed {
 		h.failed.add(now, 1)
 	}
@@ -32,12 +31,8 @@ func (h *Health) Ended(now time.Time, failed bool) {
 
 // Ratio returns the fraction of finished requests that failed (0 if none finished) and the number of finished requests.
 func (h *Health) Ratio(now time.Time) (share float64, finished int64) {
-	h.finished.advance(now)
-	h.failed.advance(now)
-	if h.finished.sum == 0 {
-		return 0, 0
-	}
-	return float64(h.failed.sum) / float64(h.finished.sum), h.finished.sum
+	failed, finished := h.failed.total(now), h.finished.total(now)
+	return float64(failed) / float64(max(1, finished)), finished
 }
 
 // mayTry reports whether a trial would be admitted.

@@ -16,8 +16,8 @@ func newWindow(slots int, slot time.Duration) window {
 	return window{slot: slot, n: make([]int64, slots)}
 }
 
-// advance removes slots that are too old at an instant from the sum.
-func (w *window) advance(now time.Time) {
+// total returns the sum at an instant, without the slots that are too old by then.
+func (w *window) total(now time.Time) int64 {
 	if w.begin.IsZero() {
 		w.begin = now
 	}
@@ -28,11 +28,13 @@ func (w *window) advance(now time.Time) {
 		*old = 0
 	}
 	w.last = max(w.last, number)
+	return w.sum
 }
 
-// add adds n, which may be negative, to the slot of an instant. The instant is not after that of the last advance. A slot
-// that has left the window is ignored.
+// add adds n, which may be negative, to the slot of an instant. A slot that has left the window is
+// ignored.
 func (w *window) add(at time.Time, n int64) {
+	w.total(at)
 	number := w.number(at)
 	if w.last-number >= int64(len(w.n)) {
 		return

@@ -16,7 +16,7 @@ func TestWindow(t *testing.T) {
 		var all []counted
 		begin := rnd.IntN(1000)
 		for now := begin; now < begin+1000; now += rnd.IntN(2) * rnd.IntN(1+rnd.IntN(80)) {
-			w.advance(at(now))
+			w.total(at(now))
 			for range rnd.IntN(3) {
 				c := counted{now - rnd.IntN(2)*rnd.IntN(now-begin+1), rnd.IntN(9) - 4} // now or in the past
 				w.add(at(c.at), int64(c.n))
