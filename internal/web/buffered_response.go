@@ -1,14 +1,12 @@
 package web
 
 import (
+	"bytes"
 	"net/http"
 	"sync"
 )
 
-const (
-	maxRendered = 2        // concurrent renderings: rendering uses CPU that the replay needs
-	partBytes   = 64 << 10 // chunk size of a buffered response
-)
+const maxRendered = 2 // concurrent renderings: rendering uses CPU that the replay needs
 
 // A bufferedResponse holds a response that is rendered completely before it is written. It implements
 // http.ResponseWriter for the rendering. After that it does not change, and several requests can share it.
@@ -17,35 +15,20 @@ type bufferedResponse struct {
 	header   http.Header
 	head     http.Header // the header at the time of WriteHeader
 	status   int
-	parts    [][]byte
-	bytes    int
+	body     bytes.Buffer
 }
 
-// Header implements http.ResponseWriter.
 func (s *bufferedResponse) Header() http.Header { return s.header }
 
-// WriteHeader implements http.ResponseWriter.
 func (s *bufferedResponse) WriteHeader(status int) {
 	if s.status == 0 {
 		s.status, s.head = status, s.header.Clone()
 	}
 }
 
-// Write implements http.ResponseWriter.
 func (s *bufferedResponse) Write(p []byte) (int, error) {
 	s.WriteHeader(http.StatusOK)
-	s.bytes += len(p)
-	for left := p; len(left) > 0; {
-		last := len(s.parts) - 1
-		if last < 0 || len(s.parts[last]) == partBytes {
-			s.parts = append(s.parts, make([]byte, 0, partBytes))
-			last++
-		}
-		n := min(len(left), partBytes-len(s.parts[last]))
-		s.parts[last] = append(s.parts[last], left[:n]...)
-		left = left[n:]
-	}
-	return len(p), nil
+	return s.body.Write(p)
 }
 
 // A press renders buffered responses, at most maxRendered at a time. Equal requests that arrive before their rendering

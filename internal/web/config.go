@@ -41,7 +41,6 @@ func (e servingError) Unwrap() error { return e.err }
 // again for each request and logs errors with values from it.
 type withoutValues struct{ slog.Handler }
 
-// Handle implements slog.Handler.
 func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
 	clean := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {

@@ -24,6 +24,7 @@ const (
 	longTime   = 5 * time.Second        // for a whole response, while others wait
 	stuckTime  = 5 * time.Second        // without progress, even if no client waits
 	admitEvery = 50 * time.Millisecond
+	partBytes  = 64 << 10 // of a response, written without another look at the time
 )
 
 // A writeLimit limits the number of responses that are written at once.
@@ -55,10 +56,10 @@ func (d *writeLimit) hand(w http.ResponseWriter, r *http.Request, s *bufferedRes
 	}
 	defer d.leave(v)
 	maps.Copy(w.Header(), s.head)
-	w.Header().Set("Content-Length", strconv.Itoa(s.bytes)) // makes a truncated response detectable
+	w.Header().Set("Content-Length", strconv.Itoa(s.body.Len())) // makes a truncated response detectable
 	d.moves(v)
 	w.WriteHeader(s.status)
-	for _, part := range s.parts {
+	for part := range slices.Chunk(s.body.Bytes(), partBytes) {
 		if !d.moves(v) {
 			return
 		}

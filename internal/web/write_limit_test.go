@@ -160,7 +160,7 @@ func TestPressShares(t *testing.T) {
 		ask := func(path, want string) {
 			all.Go(func() {
 				s := p.render(h, httptest.NewRequest(http.MethodGet, path, nil))
-				if got := string(s.parts[0]); got != want || s.status != http.StatusOK {
+				if got := s.body.String(); got != want || s.status != http.StatusOK {
 					t.Errorf("want 200, %q, got %d, %q", want, s.status, got)
 				}
 			})
