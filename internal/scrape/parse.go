@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,12 +23,12 @@ func Parse(body []byte, contentType string, wanted func(name string) bool) (*Pag
 		return nil, errorOf(ReasonTooLarge, "want a page of at most %d bytes, got %d", maxBodyBytes, len(body))
 	}
 	r := &reader{page: &Page{Samples: map[string][]Sample{}}, wanted: wanted}
-	format := formatOf(contentType)
-	if format == formatNone || beginsLikeNoPage(body) {
+	openMetrics, isPage := formatOf(contentType)
+	if !isPage || beginsLikeNoPage(body) {
 		return nil, errorOf(ReasonContentType, "want a metrics page as text, got content type %q and %s",
 			clip(contentType, 80), beginning(body))
 	}
-	err := r.text(body, format == formatOpenMetrics)
+	err := r.text(body, openMetrics)
 	r.dropDamaged()
 	if e, ok := errors.AsType[*Error](err); ok && e.Reason != ReasonParse {
 		return nil, err
@@ -39,25 +40,14 @@ func Parse(body []byte, contentType string, wanted func(name string) bool) (*Pag
 	return r.page, err
 }
 
-type pageFormat int
-
-const (
-	formatText pageFormat = iota
-	formatOpenMetrics
-	formatNone // not a metrics page as text
-)
-
-// formatOf uses the media type only. A malformed parameter, for instance a repeated charset, does not reject the page.
-func formatOf(contentType string) pageFormat {
+// formatOf reports whether a page of a content type is in OpenMetrics, and whether it can be a metrics page as text. It uses the media type
+// only: a malformed parameter, for instance a repeated charset, does not reject the page.
+func formatOf(contentType string) (openMetrics, isPage bool) {
 	media, _, _ := strings.Cut(contentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); {
-	case media == "application/openmetrics-text":
-		return formatOpenMetrics
-	case strings.HasSuffix(media, "json"), strings.HasSuffix(media, "html"), strings.HasSuffix(media, "xml"),
-		strings.HasSuffix(media, "protobuf"), media == "text/event-stream":
-		return formatNone
-	}
-	return formatText
+	media = strings.ToLower(strings.TrimSpace(media))
+	other := func(suffix string) bool { return strings.HasSuffix(media, suffix) }
+	isPage = !slices.ContainsFunc([]string{"json", "html", "xml", "protobuf", "text/event-stream"}, other)
+	return media == "application/openmetrics-text", isPage
 }
 
 // beginsLikeNoPage reports whether body looks like JSON, HTML or XML. A sample may begin with a brace, {"a name with
