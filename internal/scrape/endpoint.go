@@ -26,6 +26,7 @@ type endpoint struct {
 	looked  chan struct{} // closed when the page has been read once, well or not
 	look    func()        // closes it, once
 	copies  copies        // guarded by turn
+	end     func()        // ends run; nil without replicas
 }
 
 // hasLooked reports whether the page has been read once.

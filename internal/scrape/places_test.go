@@ -180,10 +180,9 @@ func TestFleetsKeepTheirPlaces(t *testing.T) {
 			URL: "http://engines.example:8000", Replicas: "engines.example", Interval: 30 * time.Minute,
 			resolver: func(context.Context, string) ([]netip.Addr, error) { return names, nil },
 		})
-		ends := map[string]context.CancelFunc{}
 		seen := map[string]bool{}
 		look := func(day int) {
-			target.follow(t.Context(), ends, func(ctx context.Context, one *endpoint) {
+			target.follow(t.Context(), func(ctx context.Context, one *endpoint) {
 				context.AfterFunc(ctx, func() { f.collector.release(one.address()) })
 				one.fetcher = &Fetcher{client: &http.Client{Transport: e}}
 			})
@@ -240,8 +239,8 @@ func TestFleetsKeepTheirPlaces(t *testing.T) {
 		if got := overflowed(t, f.registry); len(got) > 0 {
 			t.Errorf("want a place for all, got %v without one", got)
 		}
-		for _, end := range ends {
-			end()
+		for _, one := range target.endpoints {
+			one.end()
 		}
 	})
 }

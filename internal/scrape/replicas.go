@@ -28,15 +28,9 @@ func (t *Target) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	ends := map[string]context.CancelFunc{}
-	defer func() {
-		for _, end := range ends {
-			end()
-		}
-	}()
 	ticker := time.Tick(resolveEvery)
 	for {
-		t.follow(ctx, ends, start)
+		t.follow(ctx, start)
 		select {
 		case <-ticker:
 		case <-ctx.Done():
@@ -47,7 +41,7 @@ func (t *Target) Run(ctx context.Context) error {
 
 // follow resolves the replicas' addresses, starts new endpoints and stops those that are gone. If the name does not
 // resolve, nothing changes: the DNS server failed, not the engines.
-func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc, start func(context.Context, *endpoint)) {
+func (t *Target) follow(ctx context.Context, start func(context.Context, *endpoint)) {
 	addresses, failure := t.resolve(ctx)
 	if ctx.Err() != nil {
 		return
@@ -63,12 +57,11 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 			kept = append(kept, e)
 			continue
 		}
-		ends[e.replica]()
-		delete(ends, e.replica)
+		e.end()
 		log.Info("replica is no longer in DNS: scraping stopped", "replica", e.replica)
 	}
 	for _, a := range addresses {
-		if ends[a] != nil {
+		if slices.ContainsFunc(kept, func(e *endpoint) bool { return e.replica == a }) {
 			continue
 		}
 		e, err := t.endpoint(a, a)
@@ -79,7 +72,7 @@ func (t *Target) follow(ctx context.Context, ends map[string]context.CancelFunc,
 		t.show(e)
 		kept = append(kept, e)
 		var own context.Context
-		own, ends[a] = context.WithCancel(ctx)
+		own, e.end = context.WithCancel(ctx)
 		start(own, e)
 	}
 	t.note(&t.missing, failure, kept)

@@ -43,8 +43,7 @@ func TestReplicasComeAndGo(t *testing.T) {
 	})
 	e := &server{}
 	e.say(`vllm:num_requests_waiting{engine="0"} 7`)
-	ends := map[string]context.CancelFunc{}
-	follow := func() { target.follow(t.Context(), ends, func(context.Context, *endpoint) {}) }
+	follow := func() { target.follow(t.Context(), func(context.Context, *endpoint) {}) }
 	look := func(i int) {
 		target.endpoints[i].fetcher = &Fetcher{client: &http.Client{Transport: e}}
 		target.endpoints[i].scrape(t.Context())
@@ -109,7 +108,6 @@ func TestReplicas(t *testing.T) {
 			return names, lookupErr
 		},
 	})
-	ends := map[string]context.CancelFunc{}
 	released := make(chan struct{}, 1)
 	start := func(ctx context.Context, e *endpoint) {
 		e.scrape(ctx)
@@ -118,7 +116,7 @@ func TestReplicas(t *testing.T) {
 			released <- struct{}{}
 		})
 	}
-	follow := func() { target.follow(t.Context(), ends, start) }
+	follow := func() { target.follow(t.Context(), start) }
 	follow()
 	figures := []string{"requests_waiting", "up"}
 	a, b := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.2:%d", port)
@@ -140,8 +138,8 @@ func TestReplicas(t *testing.T) {
 	follow()
 	<-released
 	f.want(t, slices.Clone(figures), both[0], both[3])
-	if len(ends) != 1 {
-		t.Errorf("want one replica left, got %d", len(ends))
+	if len(target.endpoints) != 1 {
+		t.Errorf("want one replica left, got %d", len(target.endpoints))
 	}
 	for _, e := range target.endpoints {
 		e.fetcher.Close()
