@@ -67,7 +67,6 @@ type limited struct {
 	full  func()
 }
 
-// Write implements io.Writer.
 func (b *limited) Write(p []byte) (int, error) {
 	if len(b.bytes)+len(p) > maxOutput {
 		b.full()

@@ -296,7 +296,6 @@ func (d *Door) state(c net.Conn, s http.ConnState) {
 
 var errTooLarge = errors.New("too many bytes before the first request")
 
-// Read implements net.Conn.
 func (g *guest) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
 	if n > 0 && g.left.Add(-int64(n)) < 0 && err == nil {
