@@ -38,20 +38,9 @@ type scale struct{ times, by float64 }
 
 func (s scale) of(v float64) float64 { return v * s.times / s.by }
 
-// throttleReasons lists the bits of the field throttle_reason (NVML's nvmlClocksEventReasons).
-var throttleReasons = []struct {
-	bit  uint64
-	name string
-}{
-	{0x1, "idle"},
-	{0x2, "clocks_setting"},
-	{0x4, "sw_power_cap"},
-	{0x8, "hw_slowdown"},
-	{0x10, "sync_boost"},
-	{0x20, "sw_thermal"},
-	{0x40, "hw_thermal"},
-	{0x80, "hw_power_brake"},
-	{0x100, "display_clocks"},
+// throttleReasons names the bits of the field throttle_reason, from the lowest (NVML's nvmlClocksEventReasons).
+var throttleReasons = [...]string{
+	"idle", "clocks_setting", "sw_power_cap", "hw_slowdown", "sync_boost", "sw_thermal", "hw_thermal", "hw_power_brake", "display_clocks",
 }
 
 //go:embed fields.csv

@@ -44,8 +44,8 @@ func (d *Device) series(target string) []*scrape.Series {
 			add(f, v, f.Reason)
 			continue
 		}
-		for _, r := range throttleReasons {
-			add(f, map[bool]float64{true: 1}[uint64(v)&r.bit != 0], r.name)
+		for i, reason := range throttleReasons {
+			add(f, float64(uint64(v)>>i&1), reason)
 		}
 	}
 	return list
