@@ -90,28 +90,28 @@ var (
 	descUnread = desc("unread_events_total", "Events of answers, or parts of them, without a meaning to replayd.")
 )
 
-// descTarget is the only series whose label model is the name that the server itself lists.
-var descTarget = prometheus.NewDesc(namespace+"_target_info", "A target and the model that its server lists.",
-	[]string{"target", "model", "api"}, nil)
-
-// descReached has no label model, because it exists before the model is known.
-var descReached = prometheus.NewDesc(namespace+"_target_up",
-	"1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.", []string{"target"}, nil)
-
-// Series of the pods of a target have no label model either.
+// Series of a target. Only the first has the label model, here the name that the server itself lists: the others exist before it is known.
 var (
-	descPods = prometheus.NewDesc(namespace+"_target_pods",
-		"Pods that the requests to the target go to now: 1 for a target without pods.", []string{"target"}, nil)
-	descLookupErrors = prometheus.NewDesc(namespace+"_target_lookup_errors_total",
-		"Look-ups of the DNS name of the target's pods that have failed: the pods stay as they were.",
-		[]string{"target"}, nil)
-	descTLSErrors = prometheus.NewDesc(namespace+"_target_tls_file_errors_total",
-		"Reads of the target's certificate files that have failed: new connections have those that were read before.",
-		[]string{"target"}, nil)
+	descTarget       = targetDesc("info", "A target and the model that its server lists.", "model", "api")
+	descReached      = targetDesc("up", "1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.")
+	descPods         = targetDesc("pods", "Pods that the requests to the target go to now: 1 for a target without pods.")
+	descLookupErrors = targetDesc("lookup_errors_total", "Look-ups of the DNS name of the target's pods that have failed: the pods stay as they were.")
+	descTLSErrors    = targetDesc("tls_file_errors_total", "Reads of the target's certificate files that have failed: new connections have those that were read before.")
 )
 
 func desc(name, help string, extra ...string) *prometheus.Desc {
-	d := prometheus.NewDesc(namespace+"_"+name, help, slices.Concat(threeLabels, extra), nil)
+	return newDesc(name, help, slices.Concat(threeLabels, extra))
+}
+
+func targetDesc(name, help string, extra ...string) *prometheus.Desc {
+	return newDesc("target_"+name, help, slices.Concat([]string{"target"}, extra))
+}
+
+// plainDescs are all series of workloads and targets but the histograms.
+var plainDescs []*prometheus.Desc
+
+func newDesc(name, help string, labels []string) *prometheus.Desc {
+	d := prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
 	plainDescs = append(plainDescs, d)
 	return d
 }
@@ -119,9 +119,6 @@ func desc(name, help string, extra ...string) *prometheus.Desc {
 func opts(name, help string) prometheus.Opts {
 	return prometheus.Opts{Namespace: namespace, Name: name, Help: help}
 }
-
-// plainDescs are all series of workloads and targets but the histograms: desc adds those of workloads.
-var plainDescs = []*prometheus.Desc{descTarget, descReached, descPods, descLookupErrors, descTLSErrors}
 
 // Classic bounds in seconds. Those of TTFT, TPOT, ITL and e2e include every bound of vLLM's own histograms
 // (vllm/v1/metrics, loggers.py and buckets.py), so that client and engine can be compared bucket by bucket. There are
