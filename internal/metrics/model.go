@@ -92,21 +92,20 @@ func (m *Meter) rename(w *Workload, model string) {
 
 // moveState moves the workload's state, which does not depend on the model name, to another series.
 func (w *Workload) moveState(from, to *series) {
+	guards := func(n *counts, more int64) {
+		for i, open := range w.guard {
+			if open {
+				n.guard[i] += more
+			}
+		}
+	}
 	var was counts
 	from.change(func(n *counts) {
 		was = *n
-		for i, open := range w.guard {
-			if open {
-				n.guard[i]--
-			}
-		}
+		guards(n, -1)
 	})
 	to.change(func(n *counts) {
-		for i, open := range w.guard {
-			if open {
-				n.guard[i]++
-			}
-		}
+		guards(n, 1)
 		n.playback = was.playback
 		n.fault = was.fault && was.latest == w
 	})

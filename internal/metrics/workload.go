@@ -84,19 +84,16 @@ func (w *Workload) LoopsSkipped(n int64) { w.change(func(c *counts) { c.loopsLef
 func (w *Workload) Paused(paused bool) { w.change(func(c *counts) { c.playback.paused = paused }) }
 
 // Fault records whether a fault stops the workload. If two workloads share a series, the later one's fault is shown.
-func (w *Workload) Fault(fault bool) {
-	w.change(func(c *counts) {
-		if c.latest == w {
-			c.fault = fault
-		}
-	})
-}
+func (w *Workload) Fault(fault bool) { w.changeLatest(func(c *counts) { c.fault = fault }) }
 
 // Stuck records whether the workload stands still. If two workloads share a series, it is that of the later one.
-func (w *Workload) Stuck(stuck bool) {
+func (w *Workload) Stuck(stuck bool) { w.changeLatest(func(c *counts) { c.stuck = stuck }) }
+
+// changeLatest changes the counts of the current model, unless they are of a later workload.
+func (w *Workload) changeLatest(f func(c *counts)) {
 	w.change(func(c *counts) {
 		if c.latest == w {
-			c.stuck = stuck
+			f(c)
 		}
 	})
 }
