@@ -18,7 +18,6 @@ type parts struct {
 	cumulative map[float64]*bound // by le
 	series     int                // number of histograms added up
 	sum, count float64
-	counted    bool
 	broken     bool
 }
 
@@ -47,7 +46,6 @@ func (r Row) histograms(p *Page) []Figure {
 			switch {
 			case strings.HasSuffix(name, "_count"):
 				h := of(s)
-				h.counted = true
 				h.series++
 				h.count += s.Value
 			case strings.HasSuffix(name, "_sum"):
@@ -91,7 +89,7 @@ func (h *parts) buckets(scale float64) *dto.Histogram {
 		bounds = bounds[:n-1]
 	}
 	sum := h.sum * scale
-	if h.broken || !h.counted || !isCount(h.count) || math.IsNaN(sum) || len(bounds) == 0 {
+	if h.broken || h.series == 0 || !isCount(h.count) || math.IsNaN(sum) || len(bounds) == 0 {
 		return nil
 	}
 	b := &dto.Histogram{SampleCount: new(uint64(h.count)), SampleSum: &sum}

@@ -29,8 +29,7 @@ func (b badLine) err() error {
 type tidied struct {
 	text  []byte
 	lines []badLine // with the reason why a line is not for the parser, which has a comment in its place; "": it is
-	cut   bool      // the page ends in its last line, which is not among the others
-	last  badLine
+	last  badLine   // in which the page ends, and which is not among the others
 }
 
 // tidy copies the lines for the parser, without blank ones. It trims blanks and carriage returns: the parser of 0.0.4
@@ -46,7 +45,7 @@ func tidy(body []byte, openMetrics bool) tidied {
 		line := badLine{n: n, text: text}
 		if !whole && (!openMetrics || string(line.text) != "# EOF") {
 			line.why = "the page ends in mid-line, want a line end"
-			clean.cut, clean.last = true, line
+			clean.last = line
 			break
 		}
 		switch {
@@ -96,24 +95,23 @@ func (r *reader) text(body []byte, openMetrics bool) error {
 		at++
 	}
 	r.undoubt()
+	last := page.last
 	switch {
-	case page.cut:
-		r.damageAt(page.last)
-		r.undoubt()
-		return page.last.err()
+	case last.n > 0:
 	case openMetrics && !r.ended:
 		if len(page.lines) == 0 {
 			return errorOf(ReasonParse, "line 1: data does not end with # EOF")
 		}
-		last := page.lines[len(page.lines)-1]
+		last = page.lines[len(page.lines)-1]
 		last.why = "data does not end with # EOF"
-		r.damageAt(last)
-		r.undoubt()
-		return last.err()
 	case r.page.Total == r.page.Bad && r.page.Bad > 0: // nothing on it is a metric
 		return r.page.first
+	default:
+		return nil
 	}
-	return nil
+	r.damageAt(last)
+	r.undoubt()
+	return last.err()
 }
 
 // entries reads lines until one that cannot be read. It returns how many it has read, and why it cannot read the next one; nil: there is none.

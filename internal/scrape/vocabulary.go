@@ -163,12 +163,11 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Vocabulary{rows: map[string][]Row{}, wanted: map[string]bool{}}
+	v := &Vocabulary{rows: map[string][]Row{}, user: slices.Clone(user), wanted: map[string]bool{}}
 	for i, r := range user {
 		if err := r.Check(); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
-		v.user = append(v.user, r)
 	}
 	for _, r := range table {
 		if v.rows[r.Engine] == nil {
