@@ -73,8 +73,13 @@ func (e *Engine) serve(a *api) http.HandlerFunc {
 
 // run handles a request from its body to the last byte of its answer and returns its outcome.
 func (x *exchange) run(r *http.Request) (outcome string) {
-	if err := x.read(r); err != nil {
-		return x.refuse(err)
+	err := x.read(r)
+	if bad, ok := errors.AsType[*refusal](err); ok {
+		x.fail(bad.status, bad.kind, bad.text)
+		return Refused
+	}
+	if err != nil { // a client that is gone gets no answer
+		return Gone
 	}
 	o := x.engine.options
 	x.draws = draws(o.Seed, x.entry.ID)
@@ -142,16 +147,6 @@ func (x *exchange) read(r *http.Request) error {
 	var err error
 	x.request, err = parse(b.Bytes(), x.api, x.engine.options, x.engine.seed)
 	return err
-}
-
-// refuse answers a bad request. A client that is gone gets no answer.
-func (x *exchange) refuse(err error) (outcome string) {
-	bad, ok := errors.AsType[*refusal](err)
-	if !ok {
-		return Gone
-	}
-	x.fail(bad.status, bad.kind, bad.text)
-	return Refused
 }
 
 // plan draws the length of the answer.

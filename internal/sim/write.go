@@ -67,19 +67,17 @@ func (x *exchange) put(ctx context.Context, tokens int, half bool) (outcome stri
 		case FaultErrorEvent:
 			x.buf = append(append(x.buf, "data: "...), errorJSON(http.StatusInternalServerError, "InternalServerError", "simulated fault")...)
 			x.buf = append(append(x.buf, "\n\n"...), done...)
-			x.stamp()
-			return FaultErrorEvent, x.flush()
+			outcome = x.fault
 		case FaultAbort:
 			x.buf = x.answer.end(x.buf, reasonAbort, x.usage())
-			x.stamp()
-			return FaultAbort, x.flush()
+			outcome = x.fault
 		}
 	}
-	if x.sent == x.length { // the last chunk and the end come at one instant, so one write has both
+	if outcome == "" && x.sent == x.length { // the last chunk and the end come at one instant, so one write has both
 		x.buf = x.answer.end(x.buf, x.reason, x.usage())
 	}
 	x.stamp()
-	return "", x.flush()
+	return outcome, x.flush()
 }
 
 // finish ends an answer after all its tokens were put.
