@@ -184,9 +184,7 @@ func (d *Door) oldest(of func(*guest) bool) (first *guest) {
 func (d *Door) makeRoom() bool {
 	d.mu.Lock()
 	g := d.surplus(0)
-	if g != nil {
-		d.remove(g)
-	}
+	d.remove(g)
 	d.mu.Unlock()
 	if g != nil {
 		d.shut([]*guest{g}, Evicted)

@@ -56,21 +56,18 @@ func (s *Server) mux() (http.Handler, error) {
 // landing lists the pages, the live page first.
 func (s *Server) landing() web.LandingConfig {
 	var links []web.LandingLinks
-	if s.options.Live != nil {
-		links = append(links, web.LandingLinks{Address: "live", Text: "Live page", Description: "what is being replayed and how the servers answer, as it happens"})
+	add := func(shown bool, address, text, description string) {
+		if shown {
+			links = append(links, web.LandingLinks{Address: address, Text: text, Description: description})
+		}
 	}
-	links = append(links, web.LandingLinks{Address: "metrics", Text: "Metrics", Description: "what Prometheus scrapes"})
-	if s.options.Config != nil {
-		links = append(links, web.LandingLinks{Address: "config", Text: "Config", Description: "the running configuration, without its secrets"})
-	}
-	if s.options.Comparisons != nil {
-		links = append(links, web.LandingLinks{Address: "-/comparisons", Text: "Comparisons", Description: "the state of all comparisons, as JSON"})
-	}
-	links = append(links,
-		web.LandingLinks{Address: "runbook", Text: "Runbook", Description: "what each alert means, and what to do"},
-		web.LandingLinks{Address: "-/ready", Text: "Ready", Description: "200 once replayd is up; never depends on a target"},
-		web.LandingLinks{Address: "-/healthy", Text: "Healthy", Description: "200 while the process answers and its replay moves"},
-	)
+	add(s.options.Live != nil, "live", "Live page", "what is being replayed and how the servers answer, as it happens")
+	add(true, "metrics", "Metrics", "what Prometheus scrapes")
+	add(s.options.Config != nil, "config", "Config", "the running configuration, without its secrets")
+	add(s.options.Comparisons != nil, "-/comparisons", "Comparisons", "the state of all comparisons, as JSON")
+	add(true, "runbook", "Runbook", "what each alert means, and what to do")
+	add(true, "-/ready", "Ready", "200 once replayd is up; never depends on a target")
+	add(true, "-/healthy", "Healthy", "200 while the process answers and its replay moves")
 	return web.LandingConfig{
 		Name:        "replayd",
 		Description: "Replays LLM request traces and measures what a client sees.",
