@@ -41,18 +41,10 @@ func (e *Exporter) Close() error {
 	return nil
 }
 
-// pageNames holds the names of all fields on a dcgm-exporter's page.
-var pageNames = func() map[string]bool {
-	names := map[string]bool{}
-	for _, f := range fields {
-		for _, n := range f.Names {
-			names[n] = true
-		}
-	}
-	return names
-}()
-
-func onPage(name string) bool { return pageNames[name] }
+// onPage reports whether a dcgm-exporter's page has a field under a name.
+func onPage(name string) bool {
+	return slices.ContainsFunc(fields, func(f *Field) bool { return slices.Contains(f.Names, name) })
+}
 
 // devices returns the devices on a page. A GPU that several pods share has one set of rows and one Device per pod.
 //

@@ -34,7 +34,9 @@ func (s *SMI) Read(ctx context.Context) ([]Device, error) {
 	for {
 		columns := s.columns()
 		out, err := run(ctx, s.path, "--query-gpu="+query(columns), "--format=csv,noheader,nounits")
-		if name := refused(out, err); name != "" && s.forget(name) {
+		name := refused(out, err)
+		if slices.ContainsFunc(columns, func(c column) bool { return c.name == name }) {
+			s.unknown[name] = true
 			continue // nvidia-smi reports one unknown name at a time
 		}
 		if err != nil {
@@ -79,15 +81,6 @@ func query(columns []column) string {
 		names = append(names, c.name)
 	}
 	return strings.Join(append(names, "name"), ",")
-}
-
-// forget stops querying a name. It returns false if the name was not queried or cannot be left out.
-func (s *SMI) forget(name string) bool {
-	if !slices.ContainsFunc(s.columns(), func(c column) bool { return c.name == name }) {
-		return false
-	}
-	s.unknown[name] = true
-	return true
 }
 
 // refusal is how nvidia-smi rejects a name, on stdout or stderr.
