@@ -9,11 +9,7 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (d *Door) Describe(ch chan<- *prometheus.Desc) {
-	ch <- descOpen
-	ch <- descMost
-	ch <- descClosed
-}
+func (d *Door) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(d, ch) }
 
 // Collect implements prometheus.Collector.
 func (d *Door) Collect(ch chan<- prometheus.Metric) {
