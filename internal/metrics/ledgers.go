@@ -56,15 +56,13 @@ func byName[K comparable](names []K, n []int64) map[K]int64 {
 // several model names are added up. Two workloads that share series, for instance during a reload, share one ledger.
 func (m *Meter) Ledgers() []measure.LedgerLine {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	var live []*series
-	current := map[*series]bool{}
 	for _, s := range m.series {
 		if s.users > 0 {
 			live = append(live, s)
-			current[s] = s.current > 0
 		}
 	}
-	m.mu.Unlock()
 	slices.SortFunc(live, func(a, b *series) int { return slices.Compare(a.values, b.values) })
 	var all []measure.LedgerLine
 	for _, s := range live {
@@ -73,7 +71,7 @@ func (m *Meter) Ledgers() []measure.LedgerLine {
 		line.Shard, line.SLO = fmt.Sprintf("%d/%d", now.options.Shard.Index, now.options.Shard.Of), now.options.SLO.String()
 		if n := len(all) - 1; n >= 0 && all[n].Workload == line.Workload && all[n].Target == line.Target {
 			line.Began, line.Ledger = min(line.Began, all[n].Began), all[n].Ledger
-			if !current[s] {
+			if s.current == 0 {
 				line.Shard, line.SLO = all[n].Shard, all[n].SLO
 			}
 			all = all[:n]
