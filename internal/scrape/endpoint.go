@@ -26,7 +26,7 @@ type endpoint struct {
 	looked  chan struct{} // closed when the page has been read once, well or not
 	look    func()        // closes it, once
 	copies  copies        // guarded by turn
-	end     func()        // ends run; nil without replicas
+	end     func()        // ends its scrapes; nil without replicas
 }
 
 // hasLooked reports whether the page has been read once.
@@ -40,15 +40,6 @@ func (e *endpoint) hasLooked() bool {
 }
 
 func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
-
-// run scrapes until ctx is done.
-func (e *endpoint) run(ctx context.Context) {
-	defer e.fetcher.Close()
-	Every(ctx, e.target.o.Interval, func() time.Duration {
-		e.scrape(ctx)
-		return e.target.o.Interval
-	})
-}
 
 // scrape reads the page once. The timeout is three quarters of the interval, at most maxTimeout, so a hanging engine
 // fails every scrape and not every second one.

@@ -20,7 +20,11 @@ func (t *Target) Run(ctx context.Context) error {
 	start := func(ctx context.Context, e *endpoint) {
 		running.Go(func() {
 			defer t.c.release(e.address())
-			e.run(ctx)
+			defer e.fetcher.Close()
+			Every(ctx, t.o.Interval, func() time.Duration {
+				e.scrape(ctx)
+				return t.o.Interval
+			})
 		})
 	}
 	if t.o.Replicas == "" {
