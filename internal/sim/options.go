@@ -142,14 +142,11 @@ func seconds(s float64) time.Duration { return time.Duration(math.Round(s * 1e9)
 // A pace is the noise of one request: factors of its prefill time and of the time of each further token.
 type pace struct{ prefill, decode float64 }
 
-// even is the pace of all requests without Jitter and SlowShare.
-var even = pace{1, 1}
-
 // pace draws the noise of a request from the seed and its id. The draws are apart from those of faults, words and
 // lengths, so an answer has the same text with and without noise.
 func (o *Options) pace(id string) pace {
 	if o.Jitter == 0 && o.SlowShare == 0 {
-		return even
+		return pace{1, 1}
 	}
 	r := draws(^o.Seed, id)
 	p := pace{math.Exp(o.Jitter * r.NormFloat64()), math.Exp(o.Jitter * r.NormFloat64())}

@@ -10,7 +10,7 @@ import (
 // The noise has the median and the deviation that the options name, and the same seed and id give the same noise.
 func TestPace(t *testing.T) {
 	o := Defaults()
-	if got := o.pace("a"); got != even {
+	if got := o.pace("a"); got != (pace{1, 1}) {
 		t.Errorf("without noise: got %v", got)
 	}
 	o.Jitter, o.SlowShare, o.SlowFactor = 0.2, 0.1, 1000
