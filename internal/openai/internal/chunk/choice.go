@@ -2,18 +2,16 @@ package chunk
 
 // A choice holds the relevant fields of one choice of an answer.
 type choice struct {
-	own, ids value // text and token ids of a completion
-	part     part  // its delta or message
-	finish   []byte
-	rare     value // the whole choice, if it has one of the fields that few servers send
-	other    value // the first member without a meaning, from its name on
+	own, ids                     value // text and token ids of a completion
+	part                         part  // its delta or message
+	finish                       []byte
+	native, specific, err, usage value // native_finish_reason, provider_specific_fields, error, usage: few servers send them
+	other                        value // the first member without a meaning, from its name on
 }
 
 // choice parses a choice of an answer of the given form.
 func (w *scanner) choice(ch *choice, f Form) bool {
-	w.space()
-	start, rare := w.i, false
-	ok := w.object(func(key []byte) (ok bool) {
+	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "index", "logprobs":
 			ok = w.skip()
@@ -33,60 +31,39 @@ func (w *scanner) choice(ch *choice, f Form) bool {
 			ok = w.part(&ch.part)
 		case "finish_reason":
 			ch.finish, ok = w.word()
-		case "native_finish_reason", "provider_specific_fields", "error", "usage":
-			var v value
-			v, ok = w.value()
-			rare = rare || string(v) != "null"
+		case "native_finish_reason":
+			ch.native, ok = w.value()
+		case "provider_specific_fields":
+			ch.specific, ok = w.value()
+		case "error":
+			ch.err, ok = w.value()
+		case "usage":
+			ch.usage, ok = w.value()
 		default:
 			ok = w.other(&ch.other, key)
 		}
 		return ok
 	})
-	if ok && rare {
-		ch.rare = w.b[start:w.i]
-	}
-	return ok
 }
 
 // A part holds the relevant fields of a delta or a message.
 type part struct {
 	text, thought, reasoning, ids, calls value // thought: reasoning_content
+	refusal, function, audio             value // function: function_call
+	reasoningText, details, blocks       value // details: reasoning_details; blocks: thinking_blocks
 	called                               bool  // one of the calls has a name or arguments
-	rare                                 value // the whole part, if it has one of the fields that few servers send
 	read                                 bool
 	other                                value // the first member without a meaning, from its name on
 }
 
 // answers reports whether a part has a tool call, a refusal or audio.
-func (p *part) answers() (answers bool) {
-	if answers = p.called; len(p.rare) == 0 {
-		return answers
-	}
-	p.rare.members(func(key string, v value) {
-		switch key {
-		case "refusal":
-			answers = answers || v.some()
-		case "function_call":
-			answers = answers || v.has("name", "arguments")
-		case "audio":
-			answers = answers || v.has("data", "transcript")
-		}
-	}, "refusal", "function_call", "audio")
-	return answers
+func (p *part) answers() bool {
+	return p.called || p.refusal.some() || p.function.has("name", "arguments") || p.audio.has("data", "transcript")
 }
 
-func (p *part) reasons() (reasons bool) {
-	if reasons = p.thought.some() || p.reasoning.some(); len(p.rare) == 0 {
-		return reasons
-	}
-	p.rare.members(func(key string, v value) {
-		if key == "thinking_blocks" {
-			reasons = reasons || v.says("thinking", "data")
-		} else {
-			reasons = reasons || v.says("text", "summary", "data")
-		}
-	}, "reasoning_text", "reasoning_details", "thinking_blocks")
-	return reasons
+func (p *part) reasons() bool {
+	return p.thought.some() || p.reasoning.some() || p.blocks.says("thinking", "data") ||
+		p.reasoningText.says("text", "summary", "data") || p.details.says("text", "summary", "data")
 }
 
 func (w *scanner) part(p *part) bool {
@@ -94,9 +71,7 @@ func (w *scanner) part(p *part) bool {
 		*p = part{}
 	}
 	p.read = true
-	w.space()
-	start, rare := w.i, false
-	ok := w.object(func(key []byte) (ok bool) {
+	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {
 		case "content":
 			p.text, ok = w.value()
@@ -108,19 +83,23 @@ func (w *scanner) part(p *part) bool {
 			p.ids, ok = w.value()
 		case "tool_calls":
 			ok = w.toolCalls(p)
-		case "refusal", "function_call", "audio", "reasoning_text", "reasoning_details", "thinking_blocks":
-			var v value
-			v, ok = w.value()
-			rare = rare || v.some()
+		case "refusal":
+			p.refusal, ok = w.value()
+		case "function_call":
+			p.function, ok = w.value()
+		case "audio":
+			p.audio, ok = w.value()
+		case "reasoning_text":
+			p.reasoningText, ok = w.value()
+		case "reasoning_details":
+			p.details, ok = w.value()
+		case "thinking_blocks":
+			p.blocks, ok = w.value()
 		default:
 			ok = w.other(&p.other, key)
 		}
 		return ok
 	})
-	if ok && rare {
-		p.rare = w.b[start:w.i]
-	}
-	return ok
 }
 
 func (w *scanner) toolCalls(p *part) bool {

@@ -121,7 +121,7 @@ func (w *scanner) choices(c *Chunk) bool {
 		c.Answer = c.Answer || text || ch.own.some() || ch.part.answers()
 		c.Thought = c.Thought || thought || ch.part.reasons()
 		c.Content = c.Answer || c.Thought || c.Content || ch.ids.some() || ch.part.ids.some()
-		if len(ch.rare) > 0 {
+		if len(ch.err)+len(ch.usage)+len(ch.specific)+len(ch.native) > 0 {
 			c.rare(&ch)
 		}
 		if len(ch.finish) > 0 && !aborts(c.Finish) {
@@ -148,26 +148,18 @@ func (w *scanner) choices(c *Chunk) bool {
 // rare takes the members of a choice that few servers send: an error, a usage, and the finish reason of the engine behind a
 // gateway. That counts if it means an abort, which LiteLLM calls stop.
 func (c *Chunk) rare(ch *choice) {
+	if c.fault == nil && !ch.err.empty() {
+		c.fault = ch.err
+	}
+	var u Counts
+	if (&scanner{b: ch.usage}).usage(&u); c.inner == nil && u.Set {
+		c.inner = ch.usage
+	}
 	native := func(_ string, v value) {
 		if reason, _ := (&scanner{b: v}).word(); aborts(reason) {
 			ch.finish = reason
 		}
 	}
-	ch.rare.members(func(key string, v value) {
-		switch key {
-		case "error":
-			if c.fault == nil && !v.empty() {
-				c.fault = v
-			}
-		case "usage":
-			var u Counts
-			if (&scanner{b: v}).usage(&u); c.inner == nil && u.Set {
-				c.inner = v
-			}
-		case "provider_specific_fields":
-			v.members(native, "native_finish_reason")
-		default:
-			native(key, v)
-		}
-	}, "error", "usage", "provider_specific_fields", "native_finish_reason")
+	ch.specific.members(native, "native_finish_reason")
+	native("", ch.native)
 }

@@ -36,18 +36,8 @@ func (t *Texts) say(ch *choice) {
 	if !content.says("text", "refusal") {
 		content = ch.own
 	}
-	var refusal, function value
-	p.rare.members(func(key string, v value) {
-		switch key {
-		case "refusal":
-			refusal = v
-		default:
-			function = v
-		}
-	}, "refusal", "function_call")
-
 	t.Content, t.ContentCut = appendText(t.Content, content, t.ContentCut, "text", "refusal")
-	t.Content, t.ContentCut = appendText(t.Content, refusal, t.ContentCut)
+	t.Content, t.ContentCut = appendText(t.Content, p.refusal, t.ContentCut)
 	t.Cut = t.Cut || t.ContentCut
 	think := func(thought value, keys ...string) (says bool) {
 		if says = thought.says(keys...); says {
@@ -55,14 +45,8 @@ func (t *Texts) say(ch *choice) {
 		}
 		return says
 	}
-	said := think(p.thought, "text", "summary") || think(p.reasoning, "text", "summary")
-	p.rare.members(func(key string, v value) {
-		if key == "thinking_blocks" {
-			said = said || think(v, "thinking")
-		} else {
-			said = said || think(v, "text", "summary")
-		}
-	}, "reasoning_text", "reasoning_details", "thinking_blocks")
+	said := think(p.thought, "text", "summary") || think(p.reasoning, "text", "summary") ||
+		think(p.reasoningText, "text", "summary") || think(p.details, "text", "summary") || think(p.blocks, "thinking")
 	if !said {
 		p.text.thinking(func(thought value) { think(thought, "text") })
 	}
@@ -72,7 +56,7 @@ func (t *Texts) say(ch *choice) {
 	}
 	(&scanner{b: p.calls}).calls(add)
 	var c call
-	(&scanner{b: function}).call(&c)
+	(&scanner{b: p.function}).call(&c)
 	add(c)
 }
 
