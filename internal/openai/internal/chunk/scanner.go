@@ -224,7 +224,7 @@ func escape(b []byte) int {
 		return short
 	}
 	for _, c := range b[short:min(len(b), long)] {
-		if _, ok := hexDigit(c); !ok {
+		if bytes.IndexByte([]byte("0123456789abcdefABCDEF"), c) < 0 {
 			return 0
 		}
 	}

@@ -63,18 +63,12 @@ func (t *Texts) say(ch *choice) {
 // appendText appends the texts of a value, up to MaxText bytes in total. cut reports that text was left out; after
 // that, nothing more is appended.
 func appendText(dst []byte, v value, cut bool, keys ...string) ([]byte, bool) {
-	if len(v) > 0 && v[0] == '"' { // the usual case
-		return appendString(dst, v, cut)
-	}
-	v.texts(func(text value) { dst, cut = appendString(dst, text, cut) }, keys...)
+	v.texts(func(text value) {
+		if !cut {
+			dst, cut = appendUnquoted(dst, text[1:len(text)-1], MaxText)
+		}
+	}, keys...)
 	return dst, cut
-}
-
-func appendString(dst []byte, text value, cut bool) ([]byte, bool) {
-	if cut {
-		return dst, cut
-	}
-	return appendUnquoted(dst, text[1:len(text)-1], MaxText)
 }
 
 // appendArguments is appendText for arguments, which may be a JSON object instead of a string.

@@ -80,11 +80,6 @@ func (v value) content() (text, thought bool) {
 	if len(v) == 0 || v[0] != '[' {
 		return v.some(), false
 	}
-	return v.parts()
-}
-
-// parts is content for a list.
-func (v value) parts() (text, thought bool) {
 	v.entries(func(entry value) {
 		if entry[0] != '{' {
 			text = text || entry.some()
@@ -189,48 +184,26 @@ func letter(in []byte) (r rune, n int) {
 	if in[0] != '\\' {
 		return utf8.DecodeRune(in)
 	}
-	switch c := in[1]; c {
-	case 'b':
-		return '\b', 2
-	case 'f':
-		return '\f', 2
-	case 'n':
-		return '\n', 2
-	case 'r':
-		return '\r', 2
-	case 't':
-		return '\t', 2
-	case 'u':
-		const long = len(`\u0000`)
-		r = hex4(in[2:long])
-		if !utf16.IsSurrogate(r) {
-			return r, long
-		}
-		if len(in) >= 2*long && in[long] == '\\' && in[long+1] == 'u' {
-			if both := utf16.DecodeRune(r, hex4(in[long+2:2*long])); both != unicode.ReplacementChar {
-				return both, 2 * long
-			}
-		}
-		return unicode.ReplacementChar, long
-	default:
-		return rune(c), 2
+	if i := bytes.IndexByte([]byte("bfnrt"), in[1]); i >= 0 {
+		return rune("\b\f\n\r\t"[i]), 2
 	}
+	if in[1] != 'u' {
+		return rune(in[1]), 2
+	}
+	const long = len(`\u0000`)
+	r = hex4(in[2:long])
+	if !utf16.IsSurrogate(r) {
+		return r, long
+	}
+	if len(in) >= 2*long && in[long] == '\\' && in[long+1] == 'u' {
+		if both := utf16.DecodeRune(r, hex4(in[long+2:2*long])); both != unicode.ReplacementChar {
+			return both, 2 * long
+		}
+	}
+	return unicode.ReplacementChar, long
 }
 
-func hex4(digits []byte) (r rune) {
-	for _, c := range digits {
-		d, _ := hexDigit(c) // the scanner has validated the digits
-		r = r<<4 | d
-	}
-	return r
-}
-
-func hexDigit(c byte) (rune, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return rune(c - '0'), true
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return rune(c|0x20-'a') + 10, true
-	}
-	return 0, false
+func hex4(digits []byte) rune {
+	n, _ := strconv.ParseUint(string(digits), 16, 16) // the scanner has validated the digits
+	return rune(n)
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // A frame finds the body in the bytes of an HTTP/1.1 answer, at any split into reads (RFC 9112, section 6).
 //
@@ -43,6 +46,8 @@ const (
 	maxChunkBytes = 1 << 40
 	maxDigits     = 16       // of a chunk size, including leading zeros, as in net/http
 	maxAround     = 16 << 10 // bytes of a size line, or of all trailers
+
+	hexDigits = "0123456789abcdef0123456789ABCDEF" // the value of each is its place modulo 16
 )
 
 // ErrChunked reports an invalid chunked body.
@@ -105,8 +110,8 @@ func (f *frame) step(c byte) error {
 	}
 	switch f.state {
 	case sizeDigits:
-		if v, ok := unhex(c); ok {
-			f.left, f.digit = f.left<<4|v, true
+		if v := strings.IndexByte(hexDigits, c); v >= 0 {
+			f.left, f.digit = f.left<<4|int64(v%16), true
 			if f.left > maxChunkBytes || f.line > maxDigits {
 				return ErrChunked
 			}
@@ -179,14 +184,4 @@ func (f *frame) newline(c byte) error {
 		return ErrChunked
 	}
 	return nil
-}
-
-func unhex(c byte) (int64, bool) {
-	switch {
-	case '0' <= c && c <= '9':
-		return int64(c - '0'), true
-	case 'a' <= c|0x20 && c|0x20 <= 'f':
-		return int64(c|0x20-'a') + 10, true
-	}
-	return 0, false
 }
