@@ -31,7 +31,7 @@ func (x *exchange) sooner(at time.Time, o measure.Outcome) {
 	if !at.IsZero() && (x.until.IsZero() || at.Before(x.until)) {
 		x.until, x.late = at, o
 	}
-	x.conn.Until(x.until)
+	x.conn.Until = x.until
 }
 
 // cutShort returns the failure if this process ended the reading: by a deadline, a cancellation or a stop; else nil.

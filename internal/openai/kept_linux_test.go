@@ -69,7 +69,7 @@ func TestKeptConnectionHasUnreadBytes(t *testing.T) {
 						t.Fatalf("want ok and the connection kept, got %s: %s", req.Outcome, req.Error)
 					}
 					readAll()
-					wiretest.Readable(t, kept.NetConn())
+					wiretest.Readable(t, kept.Conn)
 					if begins && l.Begin(m, &req) {
 						t.Error("begun on a connection that has news")
 					}
@@ -125,8 +125,8 @@ func TestWarmedConnectionsHaveNews(t *testing.T) {
 			for i := range warmed {
 				conn := pool.Take(time.Now(), time.Hour, 1)
 				if i < c.ended {
-					_ = opened[conn.NetConn().LocalAddr().String()].Close()
-					wiretest.Closed(t, conn.NetConn())
+					_ = opened[conn.Conn.LocalAddr().String()].Close()
+					wiretest.Closed(t, conn.Conn)
 				} else if open == nil {
 					open = conn
 				}

@@ -236,7 +236,6 @@ func (l *Lane) rest() {
 		l.drop()
 		return
 	}
-	l.conn.Used(time.Now())
 	l.pod.pool.Put(l.conn)
 	l.conn = nil
 }

@@ -43,7 +43,7 @@ func (x *exchange) awaitHead(ctx context.Context) *failure {
 			}
 			x.req.Replica = x.client.replica(&x.head)
 			x.storeEcho()
-			x.req.Timeline.Head = slices.MaxFunc([]time.Time{x.conn.Last().At, x.req.Timeline.Write}, time.Time.Compare)
+			x.req.Timeline.Head = slices.MaxFunc([]time.Time{x.conn.Last.At, x.req.Timeline.Write}, time.Time.Compare)
 			x.noteHead(s, x.req.Timeline.Head)
 			x.in.Body(x.head.ContentLength(), s)
 			return nil

@@ -28,7 +28,7 @@ func (x *exchange) stream(ctx context.Context) *failure {
 			return x.verdict(failed(measure.BadStream, "%v", broken))
 		}
 		if x.hooks.Read != nil && !x.in.Ended() { // the end of an answer has a time of its own
-			x.hooks.Read(x.conn.Last().ReadAt())
+			x.hooks.Read(x.conn.Last.ReadAt())
 		}
 		if x.answer.over() && (x.in.ToClose() || x.answer.drained > drainBytes) {
 			break // nothing more to learn, and the connection is not worth it
@@ -57,7 +57,7 @@ func (x *exchange) events(ctx context.Context, data []byte) *failure {
 		return nil
 	}
 	for len(data) > 0 {
-		e, rest, ok, err := x.scan.Next(data, x.conn.Last())
+		e, rest, ok, err := x.scan.Next(data, x.conn.Last)
 		if err != nil {
 			return failed(measure.BadStream, "%v", err)
 		}
@@ -95,7 +95,7 @@ func (x *exchange) ended(ctx context.Context, err error) *failure {
 		}
 		return x.verdict(f)
 	}
-	if e, ok := x.scan.Rest(x.conn.Last()); ok {
+	if e, ok := x.scan.Rest(x.conn.Last); ok {
 		if f := x.event(ctx, e); f != nil {
 			x.req.Events-- // half of one
 		}

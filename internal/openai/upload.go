@@ -29,12 +29,12 @@ type written struct {
 
 // startUpload starts one. From then on only the end of the connection ends it: what is awaited are the answer's deadlines.
 func (x *exchange) startUpload(pieces ...[]byte) error {
-	if err := x.conn.WriteUntil(time.Time{}); err != nil {
+	if err := x.conn.SetWriteDeadline(time.Time{}); err != nil {
 		return err
 	}
 	c, u := x.conn, &upload{over: make(chan written, 1)}
 	x.upload = u
-	c.OnWake(x.uploaded)
+	c.Wakes = x.uploaded
 	u.running.Go(func() {
 		err := c.Write(pieces...)
 		u.over <- written{time.Now(), err}
@@ -86,7 +86,7 @@ func (x *exchange) endUpload() (reusable bool) {
 		return true
 	}
 	if x.in.Ended() && !u.early {
-		_ = x.conn.WriteUntil(time.Now().Add(drainTime)) // a closed connection has ended the upload
+		_ = x.conn.SetWriteDeadline(time.Now().Add(drainTime)) // a closed connection has ended the upload
 	} else {
 		x.conn.Cut()
 	}
@@ -95,6 +95,6 @@ func (x *exchange) endUpload() (reusable bool) {
 		x.uploaded()
 	}
 	x.upload = nil
-	x.conn.OnWake(nil)
+	x.conn.Wakes = nil
 	return !u.early && u.written.err == nil
 }

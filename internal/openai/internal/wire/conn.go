@@ -12,7 +12,7 @@ import (
 // A Conn is a connection: TCP with kernel timestamps, another transport without, or TLS over either. One goroutine reads.
 // Another one may write at the same time.
 type Conn struct {
-	socket *socket
+	*socket
 	app    net.Conn // the socket, or TLS over it
 	made   time.Time
 	used   time.Time
@@ -37,36 +37,20 @@ func (c *Conn) StartTLS(ctx context.Context, cfg *tls.Config) error {
 	return nil
 }
 
-// NetConn returns the transport, for its addresses. The caller must not read or write on it.
-func (c *Conn) NetConn() net.Conn { return c.socket.Conn }
-
 // Stamped reports whether kernel timestamps are on. Silent and Offer need them.
-func (c *Conn) Stamped() bool { return c.socket.stamps != nil }
-
-// Used records that the connection was in use until now.
-func (c *Conn) Used(now time.Time) { c.used = now }
+func (c *Conn) Stamped() bool { return c.stamps != nil }
 
 // Fresh reports whether the connection was opened or last used less than idle before now.
 func (c *Conn) Fresh(now time.Time, idle time.Duration) bool { return now.Sub(c.used) < idle }
 
 // Arm sets the read and write deadlines of a new exchange and clears the error of earlier reads.
 func (c *Conn) Arm(until time.Time) error {
-	c.err, c.socket.until, c.socket.armed, c.socket.before, c.socket.since = nil, until, until, c.socket.sent, time.Now()
-	return c.socket.SetDeadline(until)
+	c.err, c.Until, c.armed, c.before, c.since = nil, until, until, c.sent, time.Now()
+	return c.SetDeadline(until)
 }
 
-// Until sets the read deadline; zero is none. The write deadline does not change.
-func (c *Conn) Until(until time.Time) { c.socket.until = until }
-
-// WriteUntil sets the write deadline; zero is none.
-func (c *Conn) WriteUntil(until time.Time) error { return c.socket.SetWriteDeadline(until) }
-
-// OnWake sets a function that the reader calls before each read and after each Wake; nil is none. It returns true if it has
-// changed the deadline.
-func (c *Conn) OnWake(wake func() bool) { c.socket.wake = wake }
-
-// Wake makes a goroutine that is blocked in Read call the function of OnWake. Any goroutine may call it.
-func (c *Conn) Wake() { _ = c.socket.SetReadDeadline(time.Unix(1, 0)) } // a closed connection has woken it
+// Wake makes a goroutine that is blocked in Read call the function Wakes. Any goroutine may call it.
+func (c *Conn) Wake() { _ = c.SetReadDeadline(time.Unix(1, 0)) } // a closed connection has woken it
 
 func (c *Conn) Read(p []byte) (int, error) {
 	n, err := c.app.Read(p)
@@ -77,18 +61,15 @@ func (c *Conn) Read(p []byte) (int, error) {
 // Err returns the error of the last Read since Arm.
 func (c *Conn) Err() error { return c.err }
 
-// Last returns the arrival of the last read.
-func (c *Conn) Last() Arrival { return c.socket.last }
-
 // Silent reports that neither bytes nor the end of the connection have arrived since the last answer. TLS-internal records,
 // such as session tickets, and incomplete records do not count as bytes. Without kernel timestamps the connection cannot be
 // checked, and Silent is true.
 func (c *Conn) Silent() bool {
-	if c.socket.stamps == nil {
+	if c.stamps == nil {
 		return true
 	}
-	c.socket.once = true // a TLS key update that is sent in reply must not block either
-	defer func() { c.socket.once = false }()
+	c.once = true // a TLS key update that is sent in reply must not block either
+	defer func() { c.once = false }()
 	n, err := c.app.Read(c.peeked[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
@@ -111,30 +92,27 @@ func (c *Conn) Write(pieces ...[]byte) error {
 // had no room for are Left.
 func (c *Conn) Offer(p []byte) (n int, err error) {
 	if c.app == net.Conn(c.socket) {
-		n, err = c.socket.stamps.write(p)
-		c.socket.sent += uint64(n)
+		n, err = c.stamps.write(p)
+		c.sent += uint64(n)
 		return n, err
 	}
-	c.socket.once = true
-	defer func() { c.socket.once = false }()
+	c.once = true
+	defer func() { c.once = false }()
 	return c.app.Write(p)
 }
 
 // Taken reports whether the peer's kernel has acknowledged a byte written since Arm, and the connection's round trip as
 // the kernel smooths it. known is false where the kernel does not say.
 func (c *Conn) Taken() (taken bool, trip time.Duration, known bool) {
-	if c.socket.stamps == nil {
+	if c.stamps == nil {
 		return false, 0, false
 	}
-	acknowledged, trip, known := c.socket.stamps.taken()
-	return acknowledged > c.socket.before, trip, known
+	acknowledged, trip, known := c.stamps.taken()
+	return acknowledged > c.before, trip, known
 }
 
 // Left reports whether offered bytes are still to be written. They are sent before any others.
-func (c *Conn) Left() bool { return len(c.socket.left) > 0 }
-
-// Flush writes the bytes that Offer left.
-func (c *Conn) Flush() error { return c.socket.flush() }
+func (c *Conn) Left() bool { return len(c.left) > 0 }
 
 // Cut closes the transport without a TLS close_notify, which could block behind a pending write.
-func (c *Conn) Cut() { _ = c.socket.Close() }
+func (c *Conn) Cut() { _ = c.Conn.Close() }

@@ -66,7 +66,7 @@ func TestTicketsAreNoNews(t *testing.T) {
 		t.Error("want a ticket, got none: it was not put to the test")
 	}
 	next <- struct{}{}
-	wiretest.Readable(t, conn.NetConn())
+	wiretest.Readable(t, conn.Conn)
 	if conn.Silent() {
 		t.Error("want no silent connection where a byte came")
 	}
@@ -124,7 +124,7 @@ func TestSilentAfterADeadline(t *testing.T) {
 		t.Errorf("the server got %q", got)
 	}
 	look()
-	wiretest.Closed(t, conn.NetConn())
+	wiretest.Closed(t, conn.Conn)
 	conn.app = conn.socket // the closed connection cannot be written to
 	if conn.Silent() {
 		t.Error("want no silent connection where it has ended")

@@ -33,28 +33,28 @@ func TestDeadlineMoves(t *testing.T) {
 			n, err := c.Read(buffer)
 			return string(buffer[:n]), time.Since(start), err
 		}
-		c.Until(start.Add(3 * time.Second)) // the timer of the earlier deadline still fires first
+		c.Until = start.Add(3 * time.Second) // the timer of the earlier deadline still fires first
 		time.AfterFunc(2*time.Second, func() { send(far, "a") })
 		if got, at, err := read(); got != "a" || at != 2*time.Second || err != nil {
 			t.Errorf("want what came after 2s, got %q after %v, %v", got, at, err)
 		}
-		if last := c.Last(); last.Kernel || last.Delay != 0 || last.ReadAt().Sub(start) != 2*time.Second || last.Read != 1 {
+		if last := c.Last; last.Kernel || last.Delay != 0 || last.ReadAt().Sub(start) != 2*time.Second || last.Read != 1 {
 			t.Errorf("want the time of the first read, got %+v", last)
 		}
 		var woken atomic.Bool
-		c.OnWake(func() bool {
+		c.Wakes = func() bool {
 			if !woken.Swap(false) {
 				return false
 			}
-			c.Until(start.Add(5 * time.Second))
+			c.Until = start.Add(5 * time.Second)
 			return true
-		})
-		c.Until(time.Time{})
+		}
+		c.Until = time.Time{}
 		time.AfterFunc(2*time.Second, func() { woken.Store(true); c.Wake() })
 		if got, at, err := read(); got != "" || at != 5*time.Second || !errors.Is(err, os.ErrDeadlineExceeded) || !errors.Is(c.Err(), os.ErrDeadlineExceeded) {
 			t.Errorf("want the deadline of whoever woke it, after 5s, got %q after %v, %v", got, at, err)
 		}
-		c.OnWake(nil)
+		c.Wakes = nil
 		if err := c.Arm(time.Time{}); err != nil || c.Err() != nil {
 			t.Errorf("want no error since then, got %v, %v", err, c.Err())
 		}
@@ -84,7 +84,7 @@ func TestWriteUntil(t *testing.T) {
 			t.Error("want nothing left")
 		}
 		start := time.Now()
-		if err := c.WriteUntil(start.Add(time.Second)); err != nil {
+		if err := c.SetWriteDeadline(start.Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.Write([]byte("nobody reads it"), []byte("nor this")); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Second {

@@ -92,6 +92,7 @@ func (s *Pool) Put(c *Conn) {
 		c.Cut()
 		return
 	}
+	c.used = time.Now()
 	s.put(&s.kept, c)
 }
 

@@ -188,7 +188,7 @@ func (r *Reader) All(dst []byte, most int) (body []byte, a Arrival, err error) {
 				return append(body, data[:most-len(body)]...), a, ErrLong
 			}
 			if len(data) > 0 {
-				body, a = append(grown(body, len(data), most), data...), r.conn.Last()
+				body, a = append(grown(body, len(data), most), data...), r.conn.Last
 			}
 		}
 	}

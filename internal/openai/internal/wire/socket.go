@@ -14,23 +14,23 @@ type socket struct {
 	net.Conn
 	stamps *stamper // nil: no kernel timestamps
 	clock  *Clock
-	until  time.Time // read deadline; zero: none
+	Until  time.Time // read deadline; zero: none. The write deadline does not change with it
 	armed  time.Time // deadline of the runtime's timer
-	last   Arrival
+	Last   Arrival   // of the last read
 	since  time.Time // bytes that are read next came no earlier: the last ones, or the begin of the exchange
 	once   bool      // never block: a read without bytes in the kernel is a timeout, and a write moves bytes that the kernel has no room for to left
 	left   []byte    // sent before any other bytes
 	sent   uint64    // bytes that the kernel has accepted
 	before uint64    // sent when the present exchange began
 
-	// wake is called before each read, and each time that the deadline was set to the past to wake the reader. It returns
+	// Wakes is called before each read, and each time that the deadline was set to the past to wake the reader. It returns
 	// true if it has changed the deadline. It may be nil.
-	wake func() bool
+	Wakes func() bool
 }
 
 func (s *socket) Write(p []byte) (int, error) {
 	if !s.once {
-		if err := s.flush(); err != nil {
+		if err := s.Flush(); err != nil {
 			return 0, err
 		}
 		n, err := s.Conn.Write(p)
@@ -49,8 +49,8 @@ func (s *socket) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes the bytes in left.
-func (s *socket) flush() error {
+// Flush writes the bytes that Offer left.
+func (s *socket) Flush() error {
 	if len(s.left) == 0 {
 		return nil
 	}
@@ -71,12 +71,12 @@ func (s *socket) Read(p []byte) (int, error) {
 	for {
 		// If the deadline has moved later, the old timer may fire first: to set a timer for every chunk costs more than one
 		// additional read.
-		if s.until.IsZero() != s.armed.IsZero() || s.until.Before(s.armed) {
+		if s.Until.IsZero() != s.armed.IsZero() || s.Until.Before(s.armed) {
 			if err := s.rearm(); err != nil {
 				return 0, err
 			}
 		}
-		if s.wake != nil && s.wake() {
+		if s.Wakes != nil && s.Wakes() {
 			if err := s.rearm(); err != nil {
 				return 0, err
 			}
@@ -85,7 +85,7 @@ func (s *socket) Read(p []byte) (int, error) {
 		n, stamp, err := s.receive(p)
 		now := time.Now()
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			if now.Before(s.until) || s.wake != nil && s.until.IsZero() { // the deadline has moved meanwhile
+			if now.Before(s.Until) || s.Wakes != nil && s.Until.IsZero() { // the deadline has moved meanwhile
 				if err := s.rearm(); err != nil {
 					return 0, err
 				}
@@ -94,13 +94,13 @@ func (s *socket) Read(p []byte) (int, error) {
 			n, stamp, err = s.stood(p, now, err)
 		}
 		if n > 0 {
-			read := s.last.Read + 1
-			if s.last = (Arrival{At: now, Read: read}); stamp != 0 {
-				s.last = s.arrival(stamp, now)
-				s.last.Read = read
+			read := s.Last.Read + 1
+			if s.Last = (Arrival{At: now, Read: read}); stamp != 0 {
+				s.Last = s.arrival(stamp, now)
+				s.Last.Read = read
 			}
-			if !s.last.Unsure {
-				s.since = s.last.At
+			if !s.Last.Unsure {
+				s.since = s.Last.At
 			}
 		}
 		return n, err
@@ -109,8 +109,8 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // rearm sets the timer to the read deadline.
 func (s *socket) rearm() error {
-	s.armed = s.until
-	return s.SetReadDeadline(s.until)
+	s.armed = s.Until
+	return s.SetReadDeadline(s.Until)
 }
 
 // stood reads the bytes in the kernel after a deadline has passed. Go checks the deadline before the socket. Without stood,
@@ -122,7 +122,7 @@ func (s *socket) stood(p []byte, now time.Time, late error) (n int, stamp int64,
 		return 0, 0, late
 	}
 	n, stamp, err = s.stamps.poll(p)
-	if err == nil && (stamp == 0 || s.arrival(stamp, now).At.After(s.until)) || errors.Is(err, syscall.EAGAIN) {
+	if err == nil && (stamp == 0 || s.arrival(stamp, now).At.After(s.Until)) || errors.Is(err, syscall.EAGAIN) {
 		return 0, 0, late
 	}
 	return n, stamp, err

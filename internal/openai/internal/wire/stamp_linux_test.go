@@ -61,7 +61,7 @@ func stampedOnce() bool {
 	if _, err = from.Write([]byte("a")); err == nil {
 		_, err = w.Read(make([]byte, 1))
 	}
-	return err == nil && w.last.Kernel
+	return err == nil && w.Last.Kernel
 }
 
 // stamping makes the kernel timestamp loopback segments for the lifetime of this process.
@@ -107,10 +107,10 @@ func TestStampIsNotTheFINs(t *testing.T) {
 		if err != nil || n != len("the last chunk") {
 			t.Fatalf("want the data, got %d bytes, %v", n, err)
 		}
-		if !w.last.Kernel {
+		if !w.Last.Kernel {
 			t.Fatal("want a stamp of the kernel's")
 		}
-		if at := w.last.At; !at.Before(fin.Add(-c.open / 2)) {
+		if at := w.Last.At; !at.Before(fin.Add(-c.open / 2)) {
 			t.Errorf("stamped %v after the data were written, when the connection was closed after %v", at.Sub(came), fin.Sub(came))
 		}
 		late := time.Now().Add(time.Minute)
@@ -143,7 +143,7 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 	buffer := make([]byte, 100)
 	read := func() (string, error) {
 		n, err := w.Read(buffer)
-		if n > 0 && !w.last.Kernel {
+		if n > 0 && !w.Last.Kernel {
 			t.Error("want a stamp of the kernel's")
 		}
 		return string(buffer[:n]), err
@@ -160,21 +160,21 @@ func TestDeadlineIsOfTheArrival(t *testing.T) {
 		}
 	}
 	hear("in time")
-	w.until = time.Now() // the deadline passes at once
+	w.Until = time.Now() // the deadline passes at once
 	if got, err := read(); got != "in time" || err != nil {
 		t.Errorf("want what came before the deadline, got %q, %v", got, err)
 	}
 	if got, err := read(); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
 	}
-	w.until = time.Now()
+	w.Until = time.Now()
 	<-time.After(10 * measuring)
 	hear("too late")
 	if got, err := read(); got != "" || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("want %v, got %q, %v", os.ErrDeadlineExceeded, got, err)
 	}
 	hear("the last")
-	w.until = time.Now().Add(100 * time.Millisecond) // the kernel reports the time of the last data to about 10 ms
+	w.Until = time.Now().Add(100 * time.Millisecond) // the kernel reports the time of the last data to about 10 ms
 	<-time.After(300 * time.Millisecond)
 	close(say)
 	<-said
