@@ -64,9 +64,3 @@ func (c *Client) trim() {
 		p.pool.Trim(total[i], now, c.target.Idle)
 	}
 }
-
-// Kept reports whether requests go out on connections that others have left, or that were opened ahead.
-func (c *Client) Kept() bool { return c.target.Connections != ConnectionsEach }
-
-// Idle returns for how long a connection may be idle, and ConnectAhead how long before an instant one is opened.
-func (c *Client) Idle() (idle, ahead time.Duration) { return c.target.Idle, c.target.ConnectAhead }

@@ -249,14 +249,8 @@ func (c *Client) Answered() int64 { return c.answered.Load() }
 // Untyped reports whether an answer had no Content-Type. It was read as what was asked for.
 func (c *Client) Untyped() bool { return c.untyped.Load() }
 
-// Name returns the target's name.
-func (c *Client) Name() string { return c.target.Name }
-
-// Timeouts returns the target's timeouts.
-func (c *Client) Timeouts() Timeouts { return c.target.Timeouts }
-
-// API returns the target's API.
-func (c *Client) API() API { return c.target.API }
+// Target returns the target, which must not be changed.
+func (c *Client) Target() *Target { return &c.target }
 
 // Close closes the connections in the pools and stops Warm from adding any. Lanes are closed by their owners.
 func (c *Client) Close() {

@@ -57,7 +57,7 @@ func (f *forecast) next(due time.Duration) int {
 func (r *Runner) warm(ctx context.Context) {
 	need := r.w.Client.Need()
 	defer need.Close()
-	if !r.w.Client.Kept() {
+	if r.w.Client.Target().Connections == openai.ConnectionsEach {
 		return
 	}
 	looks := time.NewTicker(warmEvery)
@@ -89,7 +89,7 @@ func (r *Runner) warm(ctx context.Context) {
 func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
 	n := r.w.Client.NumPods()
 	keep, soon = make([]int, n), make([]int, n)
-	idle, early := r.w.Client.Idle()
+	idle, early := r.w.Client.Target().Idle, r.w.Client.Target().ConnectAhead
 	quiet = warmSeldom
 	r.mu.Lock()
 	given := r.step(dispatch.Event{Kind: dispatch.Poll}, nil) // detects a step of the wall clock before the next row is due
@@ -126,7 +126,7 @@ func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
 
 // isNear tells warm that a row was read after it has looked. The lock is held.
 func (r *Runner) isNear(row *dispatch.Row) {
-	if _, early := r.w.Client.Idle(); time.Until(row.Due.At) > early+warmSeldom+warmEvery { // it will be seen in time
+	if time.Until(row.Due.At) > r.w.Client.Target().ConnectAhead+warmSeldom+warmEvery { // it will be seen in time
 		return
 	}
 	r.lookAgain()

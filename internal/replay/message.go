@@ -70,7 +70,7 @@ func (r *Runner) synthesize(row *dispatch.Row, rec *trace.Record, scratch []byte
 	case rec.Parts == nil:
 		prompt, tokens = r.w.Prompt.AppendText(scratch, rec, salt, overhead)
 		b.Prompt = prompt
-	case r.w.Client.API() == openai.Chat:
+	case r.w.Client.Target().API == openai.Chat:
 		prompt, tokens = r.w.Prompt.AppendMessages(scratch, rec, salt, overhead, answers)
 		b.Messages = prompt
 	default:

@@ -55,7 +55,7 @@ type Target struct {
 
 // NewTarget returns a Target. Workloads with the same server share it.
 func NewTarget(o TargetOptions) *Target {
-	o.Log = o.Log.With("target", o.Client.Name())
+	o.Log = o.Log.With("target", o.Client.Target().Name)
 	return &Target{
 		TargetOptions: o, made: time.Now(), health: health{again: true},
 		sooner: make(chan struct{}, 1), settled: make(chan struct{}), modelKnown: make(chan struct{}),

@@ -56,7 +56,7 @@ func (t *Target) probe(ctx context.Context) error {
 
 // list lists the models, which shows whether the target is reached, and sets the model that requests name.
 func (t *Target) list(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, cmp.Or(t.Client.Timeouts().Connect, probeTimeout))
+	asking, cancel := context.WithTimeout(ctx, cmp.Or(t.Client.Target().Timeouts.Connect, probeTimeout))
 	defer cancel()
 	models, err := t.Client.Models(asking)
 	switch {
