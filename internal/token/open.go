@@ -44,19 +44,14 @@ func Open(name string) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := []byte(nil)
-	if info.Size() <= maxFile { // do not read a file that is rejected below
-		whole := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // io.ReadAll would take twice the room
-		_, err = whole.ReadFrom(io.LimitReader(f, maxFile+1))
-		data = whole.Bytes()
-	}
-	if err != nil {
+	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), maxFile)+bytes.MinRead)) // io.ReadAll would take twice the room
+	if _, err := data.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if info.Size() > maxFile || len(data) > maxFile {
+	if data.Len() > maxFile {
 		return nil, fmt.Errorf("%s: want at most %d MiB, got more", path, maxFile>>20)
 	}
-	t, err := read(path, data)
+	t, err := read(path, data.Bytes())
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

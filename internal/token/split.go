@@ -47,18 +47,6 @@ func (s *split) next(text []byte, at int, search *int) (spans [2]span, n int) {
 
 // each calls yield with each piece of a text until yield returns false.
 func (s *split) each(text []byte, search *int, yield func(begin, end int) bool) {
-	if s.behavior == isolated { // the most frequent behavior; it does not depend on neighbors
-		for at := 0; at < len(text); {
-			spans, n := s.next(text, at, search)
-			for _, p := range spans[:n] {
-				if !yield(p.begin, p.end) {
-					return
-				}
-				at = p.end
-			}
-		}
-		return
-	}
 	var piece span // the current piece, which may grow
 	for at := 0; at < len(text); {
 		spans, n := s.next(text, at, search)
