@@ -109,7 +109,6 @@ func Open(ctx context.Context, format Format, path string, o Options) (*Set, err
 	return b.set, nil
 }
 
-// A builder builds a Set.
 type builder struct {
 	ctx     context.Context //nolint:containedctx // it lives as long as Open
 	options Options
@@ -197,7 +196,6 @@ func files(path string) ([]string, error) {
 	return all, nil
 }
 
-// add adds a row to the set.
 func (b *builder) add(r trace.Record, name string) error {
 	r.Number = len(b.set.records)
 	b.set.records = append(b.set.records, r)
@@ -247,7 +245,6 @@ func (b *builder) count(at, field, text string) int {
 	return n
 }
 
-// want adds a fault of a place in a file.
 func (b *builder) want(at, field, want, got string) {
 	f := fault.New(field, want, got)
 	f.Place = at

@@ -151,7 +151,6 @@ func appendMessage(dst []byte, role string, texts ...string) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendString appends a JSON string.
 func appendString(dst []byte, s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

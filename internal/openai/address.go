@@ -61,7 +61,6 @@ func (o *Options) Base() string {
 	return e.String()
 }
 
-// endpoint takes the address and the path apart.
 func (o *Options) endpoint() (endpoint, fault.List) {
 	e, err := parseURL(o.URL)
 	if err != nil {
@@ -221,7 +220,6 @@ func (e endpoint) generates(api API) string { return e.asks(cmp.Or(e.path, e.roo
 // lists returns the path and the query of the list of models.
 func (e endpoint) lists() string { return e.asks(e.root + "/models") }
 
-// asks adds the query to a path.
 func (e endpoint) asks(path string) string {
 	switch {
 	case e.query == "":

@@ -39,7 +39,6 @@ func (a *answer) complete() bool {
 // maxChunks bounds a timeline: 8 MiB of it. The longest answers of today's models have about 130,000 tokens.
 const maxChunks = 1 << 20
 
-// event handles one event of the stream.
 func (x *exchange) event(ctx context.Context, e wire.Event) *failure {
 	if string(e.Data) == "[DONE]" {
 		x.answer.done = true
@@ -183,7 +182,6 @@ func (x *exchange) kind(t *measure.Timeline) {
 	}
 }
 
-// content adds a content chunk to the timeline.
 func (x *exchange) content(a wire.Arrival, t *measure.Timeline) {
 	first := len(t.Chunks) == 0
 	at, least := a.At.Sub(t.Write), time.Duration(0)

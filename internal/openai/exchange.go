@@ -32,7 +32,6 @@ type exchange struct {
 // A reader reads the body of an answer.
 type reader func(*exchange, context.Context) *failure
 
-// prepare resets a request for a new answer.
 func (x *exchange) prepare(req *measure.Request) {
 	t := &req.Timeline
 	t.Write, t.Head, t.Cancel, t.End, t.Connect = time.Time{}, time.Time{}, time.Time{}, time.Time{}, 0
@@ -77,7 +76,6 @@ func (x *exchange) run(ctx context.Context, message []byte, read reader) *failur
 	return x.attempt(ctx, message, read)
 }
 
-// dial opens a new connection for the lane.
 func (x *exchange) dial(ctx context.Context) *failure {
 	start := time.Now()
 	if x.pod != nil {

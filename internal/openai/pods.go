@@ -180,7 +180,6 @@ func (c *Client) Lookup(ctx context.Context) (changed bool, err error) {
 	return true, err
 }
 
-// usePods replaces the pods.
 func (c *Client) usePods(addresses []string) {
 	var kept []*pod
 	if before := c.pods.Load(); before != nil {

@@ -26,7 +26,6 @@ type RequestFields struct {
 	SessionField string // key of the body whose value is Session, accepted by CheckSessionField; "" for none
 }
 
-// fields returns the members of the body.
 func (m *RequestFields) fields() []field {
 	var fields []field
 	if m.CacheSalt != "" {

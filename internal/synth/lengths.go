@@ -47,7 +47,6 @@ type Pair struct {
 	Weight        float64 // share = Weight ÷ sum of all weights
 }
 
-// pick draws one of the pairs by their weights.
 func pick(pairs []Pair, rng *rand.Rand) *Pair {
 	total := 0.0
 	for _, p := range pairs {

@@ -72,7 +72,6 @@ type parts struct {
 
 func (p *parts) tokens() int { return p.prefix + p.own }
 
-// part scales a prompt.
 func (f *forest) part(path []uint32, tokens int) parts {
 	var p parts
 	for p.shared < len(path) && f.nodes[path[p.shared]].rows > 1 {
@@ -133,7 +132,6 @@ func (f *forest) block(at uint32, copied, tree int) uint64 {
 	return name
 }
 
-// unused returns an id that no block has.
 func (f *forest) unused() uint64 {
 	for {
 		f.last++ // after 2⁶⁴ − 1 comes 0

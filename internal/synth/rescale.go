@@ -125,7 +125,6 @@ func (s *RescaleOptions) tree(r *trace.Record) int {
 	return draws.below(uint64(s.PrefixRoot))
 }
 
-// blocks returns the number of blocks of a number of tokens.
 func blocks(tokens, size int) int { return (tokens + size - 1) / size }
 
 // relink gives the rows that name their parents the instants that these allow, after all instants have changed. What comes after a row that

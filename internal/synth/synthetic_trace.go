@@ -101,7 +101,6 @@ func (d *Draft) Records() ([]trace.Record, error) {
 	}
 }
 
-// drafting makes one trace.
 type drafting struct {
 	*Draft
 	rng  *rand.Rand
@@ -142,7 +141,6 @@ func (m *drafting) findShared(r *trace.Record) {
 	}
 }
 
-// mean returns the mean length of a message.
 func (m *drafting) mean() float64 {
 	if len(m.Rows.Pairs) == 0 {
 		return m.Rows.Input.Mean

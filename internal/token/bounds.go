@@ -80,7 +80,6 @@ func (s *section) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &s.component)
 }
 
-// A vocabulary has the ids of tokens.
 type vocabulary map[string]int32
 
 // UnmarshalJSON refuses a large one before it is parsed.
@@ -94,7 +93,6 @@ func (v *vocabulary) UnmarshalJSON(data []byte) error {
 	return located(json.Unmarshal(data, (*map[string]int32)(v)), "model.vocab")
 }
 
-// addedTokens lists the added tokens of a file.
 type addedTokens []struct {
 	ID         int    `json:"id"`
 	Content    string `json:"content"`

@@ -135,7 +135,6 @@ func neighborhood(a, b rune) uint32 {
 	return uint32((uint64(a)<<21 | uint64(b)) * 0x9e3779b97f4a7c15 >> 42)
 }
 
-// A bitset is a set of small numbers.
 type bitset []uint64
 
 func (s bitset) set(i uint32) { s[i/64] |= 1 << (i % 64) }
@@ -152,7 +151,6 @@ type pair struct {
 	left, right, rank, becomes int32 // rank is -1 in a free slot
 }
 
-// makePairs returns pairs with room for n merges.
 func makePairs(n int) pairs {
 	size := 8
 	for size < 2*n {

@@ -33,7 +33,6 @@ type component struct {
 // maxSteps bounds the normalizers and pre-tokenizers of a file, including sequences and their members.
 const maxSteps = 64
 
-// step counts one step.
 func (t *Tokenizer) step(field string) error {
 	if t.parts++; t.parts > maxSteps {
 		return fmt.Errorf("%.60s: want at most %d normalizers and pre-tokenizers, got more", field, maxSteps)
@@ -43,7 +42,6 @@ func (t *Tokenizer) step(field string) error {
 
 var forms = map[string]norm.Form{"NFC": norm.NFC, "NFD": norm.NFD, "NFKC": norm.NFKC, "NFKD": norm.NFKD}
 
-// normalizer parses a normalizer.
 func (t *Tokenizer) normalizer(c *component, field string) error {
 	if c == nil {
 		return nil

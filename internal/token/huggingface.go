@@ -32,7 +32,6 @@ type tokenizerFile struct {
 	} `json:"model"`
 }
 
-// readJSON parses a tokenizer.json.
 func (t *Tokenizer) readJSON(data []byte) error {
 	var f tokenizerFile
 	err := json.Unmarshal(data, &f) // a field of a wrong type is skipped, and the rest is parsed
@@ -95,7 +94,6 @@ func (t *Tokenizer) readJSON(data []byte) error {
 	return t.readAdded(f.AddedTokens)
 }
 
-// readAdded indexes the added tokens.
 func (t *Tokenizer) readAdded(all addedTokens) error {
 	w := t.walk(0)
 	defer w.done()
@@ -121,7 +119,6 @@ func (t *Tokenizer) readAdded(all addedTokens) error {
 	return nil
 }
 
-// readMerges ranks the merges in their order.
 func (b *bpe) readMerges(all merges, vocab map[string]int32) error {
 	b.merges = makePairs(len(all))
 	for i, m := range all {

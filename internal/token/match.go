@@ -36,7 +36,6 @@ func (c *classes) add(runes []rune) (int, error) {
 	return len(c.sets) - 1, nil
 }
 
-// has reports whether a class contains a rune.
 func (c *classes) has(class int, r rune) bool {
 	if r < 1<<16 {
 		return c.basic[r]>>class&1 != 0

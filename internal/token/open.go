@@ -72,7 +72,6 @@ func read(path string, data []byte) (*Tokenizer, error) {
 	return t, nil
 }
 
-// find returns the path of a tokenizer's file.
 func find(name string) (string, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -95,7 +94,6 @@ func find(name string) (string, error) {
 	return "", fmt.Errorf("tokenizer %q: %w: there is no such file, and no such model in %s", name, ErrNotFound, hub)
 }
 
-// inFolder returns the path of the tokenizer's file in a folder.
 func inFolder(folder string) (string, error) {
 	if path := filepath.Join(folder, "tokenizer.json"); exists(path) {
 		return path, nil

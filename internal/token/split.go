@@ -9,7 +9,6 @@ type split struct {
 	behavior behavior
 }
 
-// A behavior says where a match goes.
 type behavior int
 
 const (
@@ -91,7 +90,6 @@ func pieces(steps []split, text []byte, offset int, search *int, yield func(begi
 	return more
 }
 
-// literalSplit returns a split at a literal text.
 func literalSplit(text string, b behavior) (split, error) {
 	p := &pattern{}
 	for _, r := range slices.Backward([]rune(text)) {

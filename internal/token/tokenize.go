@@ -66,7 +66,6 @@ func (w *walk) fail(err error) bool {
 	return false
 }
 
-// whole walks through a text from its beginning.
 func (w *walk) whole(text []byte) { w.from(text, true, false) }
 
 // from walks through a text. first: the text is not preceded by another one. continued: the text is the rest of a section.
@@ -89,7 +88,6 @@ func (w *walk) searches() bool {
 	return w.err == nil
 }
 
-// token counts an added token.
 func (w *walk) token(at mark, id int) bool {
 	at.tokens = w.tokens
 	if w.mark != nil && !w.mark(at) {
@@ -102,7 +100,6 @@ func (w *walk) token(at mark, id int) bool {
 	return true
 }
 
-// section walks through a text between two added tokens.
 func (w *walk) section(text []byte, m mark, first, continued bool) bool {
 	normal := w.normalize(text, continued)
 	if w.err != nil {

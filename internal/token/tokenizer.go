@@ -38,7 +38,6 @@ type lead struct {
 	spaces    string // replaces each space
 }
 
-// Path returns the path of the file that the tokenizer was read from.
 func (t *Tokenizer) Path() string { return t.path }
 
 // Kind describes the tokenizer: "byte-level BPE, 151643 tokens and 26 added ones".

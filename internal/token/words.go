@@ -48,7 +48,6 @@ func List(name string) (*Words, error) {
 const starting = `about after always because before between every first from here how now once
 since some start then there this under what when where while with`
 
-// newWords parses a file with one word per line.
 func newWords(file string, firstID, lastID int) *Words {
 	w := &Words{
 		FirstID: firstID, LastID: lastID,
@@ -71,7 +70,6 @@ func newWords(file string, firstID, lastID int) *Words {
 	return w
 }
 
-// Len returns the number of words.
 func (w *Words) Len() int { return len(w.at) - 1 }
 
 // Bytes returns the total length of all words, including a leading space each.

@@ -9,7 +9,6 @@ type choice struct {
 	other                        value // the first member without a meaning, from its name on
 }
 
-// choice parses a choice of an answer of the given form.
 func (w *scanner) choice(ch *choice, f Form) bool {
 	return w.object(func(key []byte) (ok bool) {
 		switch string(key) {

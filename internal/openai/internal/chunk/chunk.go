@@ -89,7 +89,6 @@ func (c *Chunk) Read(data []byte, stop func() bool) bool {
 	return true
 }
 
-// aborts reports whether a finish reason means that the server gave up.
 func aborts(finish []byte) bool {
 	_, aborts := EndOf(finish)
 	return aborts

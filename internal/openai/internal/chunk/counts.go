@@ -106,7 +106,6 @@ func (u Counts) Merge(later Counts) (merged Counts, fell bool) {
 	return u, fell
 }
 
-// member parses one count of an object.
 func (w *scanner) member(name string) (n int, given, ok bool) {
 	ok = w.object(func(key []byte) (ok bool) {
 		if string(key) != name {

@@ -264,7 +264,6 @@ func (w *scanner) count() (n int, given, ok bool) {
 	return n, given, ok
 }
 
-// skip parses any value.
 func (w *scanner) skip() bool {
 	switch w.peek() {
 	case '"':

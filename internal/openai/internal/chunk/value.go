@@ -56,7 +56,6 @@ func (v value) texts(each func(text value), keys ...string) {
 	}
 }
 
-// entries calls each for every entry of a list.
 func (v value) entries(each func(entry value)) {
 	if len(v) == 0 || v[0] != '[' {
 		return

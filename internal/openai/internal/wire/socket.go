@@ -107,7 +107,6 @@ func (s *socket) Read(p []byte) (int, error) {
 	}
 }
 
-// rearm sets the timer to the read deadline.
 func (s *socket) rearm() error {
 	s.armed = s.Until
 	return s.SetReadDeadline(s.Until)
