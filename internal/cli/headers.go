@@ -18,10 +18,8 @@ import (
 // A login holds the credentials of --api-key and --header. They become the target's credentials, like those of a
 // configuration file, so that they are never shown.
 type login struct {
-	authorization *commoncfg.Authorization
-	basic         *commoncfg.BasicAuth
-	headers       *commoncfg.Headers // Cookie, and headers with a name like a secret's
-	flag          string             // the last one that gave credentials
+	commoncfg.HTTPClientConfig
+	flag string // the last one that gave credentials
 }
 
 // takeHeaders reads --header. A header that is not a credential becomes a request header of the workload.
@@ -62,7 +60,7 @@ func (o *Flags) setHeader(name, value string) {
 
 // authorize parses the value of an Authorization header.
 func (l *login) authorize(value string) error {
-	if l.authorization != nil || l.basic != nil {
+	if l.Authorization != nil || l.BasicAuth != nil {
 		return errors.New("want it once")
 	}
 	scheme, credentials, ok := strings.Cut(value, " ")
@@ -70,7 +68,7 @@ func (l *login) authorize(value string) error {
 		return errors.New("want a scheme and its credentials, such as Bearer KEY")
 	}
 	if !strings.EqualFold(scheme, "basic") {
-		l.authorization = &commoncfg.Authorization{Type: scheme, Credentials: commoncfg.Secret(credentials)}
+		l.Authorization = &commoncfg.Authorization{Type: scheme, Credentials: commoncfg.Secret(credentials)}
 		return nil
 	}
 	pair, err := base64.StdEncoding.DecodeString(credentials)
@@ -78,19 +76,19 @@ func (l *login) authorize(value string) error {
 	if err != nil || !ok {
 		return errors.New("want USER:PASSWORD in base64 after Basic")
 	}
-	l.basic = &commoncfg.BasicAuth{Username: user, Password: commoncfg.Secret(password)}
+	l.BasicAuth = &commoncfg.BasicAuth{Username: user, Password: commoncfg.Secret(password)}
 	return nil
 }
 
 // add adds another header that may hold a secret.
 func (l *login) add(name, value string) error {
-	if l.headers == nil {
-		l.headers = &commoncfg.Headers{Headers: map[string]commoncfg.Header{}}
+	if l.HTTPHeaders == nil {
+		l.HTTPHeaders = &commoncfg.Headers{Headers: map[string]commoncfg.Header{}}
 	}
-	if _, twice := l.headers.Headers[name]; twice {
+	if _, twice := l.HTTPHeaders.Headers[name]; twice {
 		return fmt.Errorf("%s: want it once", name)
 	}
-	l.headers.Headers[name] = commoncfg.Header{Secrets: []commoncfg.Secret{commoncfg.Secret(value)}}
+	l.HTTPHeaders.Headers[name] = commoncfg.Header{Secrets: []commoncfg.Secret{commoncfg.Secret(value)}}
 	return nil
 }
 
@@ -98,13 +96,13 @@ func (l *login) add(name, value string) error {
 func (o *Flags) logIn(c *commoncfg.HTTPClientConfig) {
 	l := &o.login
 	if key := o.Aliases.apiKey; key != "" {
-		o.wrong.If(l.authorization != nil || l.basic != nil,
+		o.wrong.If(l.Authorization != nil || l.BasicAuth != nil,
 			"--api-key", "contradicts --header Authorization: want one of them")
-		l.authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
+		l.Authorization = &commoncfg.Authorization{Type: "Bearer", Credentials: commoncfg.Secret(key)}
 		l.flag = "--api-key"
 	}
 	o.wrong.If(l.flag != "" && o.client != "", l.flag, "contradicts --http.config.file: want one of them")
-	c.Authorization, c.BasicAuth, c.HTTPHeaders = l.authorization, l.basic, l.headers
+	c.Authorization, c.BasicAuth, c.HTTPHeaders = l.Authorization, l.BasicAuth, l.HTTPHeaders
 }
 
 // WithScheme returns an address with http:// in front if it has no scheme.

@@ -81,15 +81,16 @@ func (l Ledger) Balance() error {
 func (l Ledger) Add(other Ledger) Ledger {
 	return Ledger{
 		Expected: l.Expected + other.Expected, InFlight: l.InFlight + other.InFlight, Waiting: l.Waiting + other.Waiting,
-		Outcomes: addUp(l.Outcomes, other.Outcomes), Dropped: addUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
+		Outcomes: AddUp(l.Outcomes, other.Outcomes), Dropped: AddUp(l.Dropped, other.Dropped), Filtered: l.Filtered + other.Filtered,
 		Good: l.Good + other.Good, Eligible: l.Eligible + other.Eligible, Unjudged: l.Unjudged + other.Unjudged,
 		Sessions: l.Sessions.Add(other.Sessions),
 		Retries:  l.Retries + other.Retries, PromptTokens: l.PromptTokens + other.PromptTokens, OutputTokens: l.OutputTokens + other.OutputTokens,
-		Broken: addUp(l.Broken, other.Broken),
+		Broken: AddUp(l.Broken, other.Broken),
 	}
 }
 
-func addUp[K comparable](a, b map[K]int64) map[K]int64 {
+// AddUp returns the sums of two maps of counts.
+func AddUp[K comparable](a, b map[K]int64) map[K]int64 {
 	sum := make(map[K]int64, len(a))
 	maps.Copy(sum, a)
 	for key, n := range b {

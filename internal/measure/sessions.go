@@ -34,7 +34,7 @@ func (s Sessions) Attainment() (share float64, ok bool) { return shareOf(s.Good,
 // Add adds the sessions of another workload or shard.
 func (s Sessions) Add(other Sessions) Sessions {
 	return Sessions{
-		Begun: s.Begun + other.Begun, InProgress: s.InProgress + other.InProgress, Outcomes: addUp(s.Outcomes, other.Outcomes),
+		Begun: s.Begun + other.Begun, InProgress: s.InProgress + other.InProgress, Outcomes: AddUp(s.Outcomes, other.Outcomes),
 		Good: s.Good + other.Good, Requests: s.Requests + other.Requests, Prompt: s.Prompt + other.Prompt, Cached: s.Cached + other.Cached,
 		Time: s.Time.Add(other.Time),
 	}

@@ -12,27 +12,21 @@ const sinkRetry = 5 * time.Second // pause before a failed file is opened again
 
 // fillBatch moves pending to the batch if the batch is empty, and sets the state for later records.
 func (s *Sink) fillBatch(state int32) {
-	if s.swap(state) {
+	s.mu.Lock()
+	s.state.Store(state)
+	over := s.over
+	s.over = false
+	if len(s.batch) == 0 {
+		if cap(s.spare) > sinkSpare {
+			s.spare = nil
+		}
+		s.pending, s.spare, s.batch = s.spare[:0], s.pending, s.pending
+		s.writing.Store(int64(len(s.batch)))
+	}
+	s.mu.Unlock() // before the log is written
+	if over {
 		s.failure.report(tooSlow(s.options.Path))
 	}
-}
-
-// swap is the part of fillBatch that holds Observe's lock. It reports whether records were lost because too many were
-// pending.
-func (s *Sink) swap(state int32) (over bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Store(state)
-	over, s.over = s.over, false
-	if len(s.batch) > 0 {
-		return over
-	}
-	if cap(s.spare) > sinkSpare {
-		s.spare = nil
-	}
-	s.pending, s.spare, s.batch = s.spare[:0], s.pending, s.pending
-	s.writing.Store(int64(len(s.batch)))
-	return over
 }
 
 // drain writes all observed records, closes the file and sets the state for later records.

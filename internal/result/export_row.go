@@ -28,9 +28,9 @@ func (l exportLine) row() (Row, error) {
 		errs = append(errs, fmt.Errorf("metadata: benchmark_phase: %w", err))
 	}
 	m := l.Metrics
-	number := func(v *exportValue) float64 {
+	number := func(v *exportValue, absent float64) float64 {
 		if v == nil {
-			return math.NaN()
+			return absent
 		}
 		scale, err := toReport(v.Unit)
 		errs = append(errs, err)
@@ -42,18 +42,11 @@ func (l exportLine) row() (Row, error) {
 		}
 		return int(min(max(v.Value, 0), math.MaxInt32))
 	}
-	r.TTFT, r.TTFAT, r.Second = number(m.TTFT), number(m.TTFAT), number(m.Second)
-	r.Latency, r.ITL, r.Lateness = number(m.Latency), number(m.ITL), number(m.Lateness)
+	nan := math.NaN()
+	r.TTFT, r.TTFAT, r.Second = number(m.TTFT, nan), number(m.TTFAT, nan), number(m.Second, nan)
+	r.Latency, r.ITL, r.Lateness = number(m.Latency, nan), number(m.ITL, nan), number(m.Lateness, nan)
+	r.MostTPOT, r.Connect, r.ReadDelay = number(m.MostTPOT, 0), number(m.Connect, 0), number(m.ReadDelay, 0)
 	r.Reads, r.Merged = tokens(m.Reads), tokens(m.Merged)
-	if m.MostTPOT != nil {
-		r.MostTPOT = number(m.MostTPOT)
-	}
-	if m.Connect != nil {
-		r.Connect = number(m.Connect)
-	}
-	if m.ReadDelay != nil {
-		r.ReadDelay = number(m.ReadDelay)
-	}
 	r.Input, r.Output, r.Reasoning = tokens(m.Input), tokens(m.Output), tokens(m.Reasoning)
 	r.Prompt = measure.Length{Asked: tokens(m.AskedPrompt), Counted: tokens(m.CountedPrompt)}
 	r.Answer = measure.Length{Asked: tokens(m.AskedAnswer), Counted: tokens(m.CountedAnswer)}

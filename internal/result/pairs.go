@@ -88,15 +88,11 @@ func cutID(id string) (workload, row string) {
 }
 
 func severalWorkloads(rows []Row) bool {
-	first := ""
+	names := map[string]bool{}
 	for i := range rows {
-		switch workload, _ := cutID(rows[i].ID); {
-		case workload == "" || workload == first:
-		case first == "":
-			first = workload
-		default:
-			return true
+		if workload, _ := cutID(rows[i].ID); workload != "" {
+			names[workload] = true
 		}
 	}
-	return false
+	return len(names) > 1
 }

@@ -3,7 +3,6 @@ package result
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"strings"
 
 	"replayd/internal/measure"
@@ -47,17 +46,10 @@ func (a *Reading) Add(b *Reading) *Reading {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
 	}
-	sum := Reading{
-		Rules: maps.Clone(a.Rules), Reasons: a.Reasons + b.Reasons, Reason: cmp.Or(a.Reason, b.Reason),
+	return &Reading{
+		Rules: measure.AddUp(a.Rules, b.Rules), Reasons: a.Reasons + b.Reasons, Reason: cmp.Or(a.Reason, b.Reason),
 		Unread: a.Unread + b.Unread, First: cmp.Or(a.First, b.First),
 	}
-	for rule, n := range b.Rules {
-		if sum.Rules == nil {
-			sum.Rules = map[string]int64{}
-		}
-		sum.Rules[rule] += n
-	}
-	return &sum
 }
 
 // Lines returns a sentence for each thing that was unusual, with a short name for it.
