@@ -44,7 +44,7 @@ var ours = map[string]string{
 	"scrape.FetchOptions": "Address UserAgent", "scrape.Fetcher": "own", "scrape.Values": "Target",
 	"scrape.TargetOptions": "Target URL Page Replicas Hostname UserAgent", "scrape.Target": "urls",
 	"gpu.origin": "target kind address", "gpu.place": "target", "gpu.Exporter": "url", "gpu.Select": "Namespace Pod",
-	"gpu.SMI": "path unknown", "gpu.smiError": "path", "gpu.WatchOptions": "Target Kind Address",
+	"gpu.SMI": "path unknown", "gpu.WatchOptions": "Target Kind Address",
 	"dcgm.Options": "Address", "dcgm.address": "given path host", "dcgm.session": "tag", "dcgm.dcgmSource": "name told",
 	"measure.LedgerLine": "Workload Target Shard SLO", "measure.Ledger": "Broken", "measure.Request": "ID Session Finish", "measure.Session": "Name",
 	// The vocabulary.
