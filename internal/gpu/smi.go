@@ -1,6 +1,8 @@
 package gpu
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"regexp"
@@ -97,9 +99,11 @@ func refused(out []byte, err error) string {
 // parseSMI parses one line per GPU: index, uuid, the columns and the name.
 func parseSMI(out []byte, columns []column) ([]Device, error) {
 	var list []Device
-	for i, line := range strings.Split(string(out), "\n") {
-		n := i + 1
-		if line = strings.TrimSpace(line); line == "" {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, maxOutput)
+	for n := 1; lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
 			continue
 		}
 		cells := strings.SplitN(line, ",", len(columns)+3)
@@ -120,7 +124,7 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 		}
 		list = append(list, d)
 	}
-	return list, nil
+	return list, lines.Err()
 }
 
 // known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].
