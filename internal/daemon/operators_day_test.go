@@ -95,7 +95,7 @@ workloads:
   - {name: once, trace: {path: %s}, repeat: {mode: once}}
   - {name: closed, trace: {path: %s}, repeat: {mode: loop}, arrival: concurrency, lanes: 1}
 `, hour, hour, half, first, half)
-	with := func(old, now string) string { return strings.Replace(base, old, now, -1) }
+	with := func(old, now string) string { return strings.ReplaceAll(base, old, now) }
 	late := filepath.Join(dir, "late.jsonl")
 	edits := []struct {
 		text  string
@@ -142,7 +142,7 @@ workloads:
 		b := keepFile(t, c, path, func(o *Options) { o.Dial, o.Observers = wire.Dial, []replay.Observer{&f} })
 		begin := time.Now()
 		for i, edit := range edits {
-			<-time.After(begin.Add(day/13*time.Duration(i+1) + time.Duration(i*7919)*time.Millisecond).Sub(time.Now()))
+			<-time.After(time.Until(begin.Add(day/13*time.Duration(i+1) + time.Duration(i*7919)*time.Millisecond)))
 			m.put(edit.text)
 			<-time.After(30 * time.Second)
 			families, err := b.reg.Gather()
@@ -155,7 +155,7 @@ workloads:
 				}
 			}
 		}
-		<-time.After(begin.Add(day + time.Minute).Sub(time.Now()))
+		<-time.After(time.Until(begin.Add(day + time.Minute)))
 		b.stop()
 		<-b.over
 		delete(log.ids, "replayd/probe")

@@ -48,6 +48,7 @@ func (n *needs) sum(of func(*Need) []int) (total []int) {
 	return total
 }
 
+// Close ends the need.
 func (n *Need) Close() {
 	n.client.needed.mu.Lock()
 	defer n.client.needed.mu.Unlock()

@@ -38,6 +38,7 @@ type lead struct {
 	spaces    string // replaces each space
 }
 
+// Path returns the file that was read.
 func (t *Tokenizer) Path() string { return t.path }
 
 // Kind describes the tokenizer: "byte-level BPE, 151643 tokens and 26 added ones".

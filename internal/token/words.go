@@ -70,6 +70,7 @@ func newWords(file string, firstID, lastID int) *Words {
 	return w
 }
 
+// Len returns how many words there are.
 func (w *Words) Len() int { return len(w.at) - 1 }
 
 // Bytes returns the total length of all words, including a leading space each.

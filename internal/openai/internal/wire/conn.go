@@ -115,4 +115,4 @@ func (c *Conn) Taken() (taken bool, trip time.Duration, known bool) {
 func (c *Conn) Left() bool { return len(c.left) > 0 }
 
 // Cut closes the transport without a TLS close_notify, which could block behind a pending write.
-func (c *Conn) Cut() { _ = c.Conn.Close() }
+func (c *Conn) Cut() { _ = c.Close() }

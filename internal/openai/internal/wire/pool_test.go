@@ -25,7 +25,7 @@ func TestPool(t *testing.T) {
 			t.Helper()
 			var got []int
 			for i, c := range conns {
-				if c != nil && c.Conn.SetDeadline(time.Time{}) == nil {
+				if c != nil && c.SetDeadline(time.Time{}) == nil {
 					got = append(got, i)
 				}
 			}
@@ -83,7 +83,7 @@ func TestPoolIsTrimmed(t *testing.T) {
 			t.Cleanup(func() { _ = near.Close(); _ = far.Close() })
 			return NewConn(near, NewClock())
 		}
-		isOpen := func(c *Conn) bool { return c.Conn.SetDeadline(time.Time{}) == nil }
+		isOpen := func(c *Conn) bool { return c.SetDeadline(time.Time{}) == nil }
 		put := func(c *Conn) {
 			s.Open()
 			s.Put(c)
