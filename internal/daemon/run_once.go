@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
 	"replayd/internal/scarce"
+	"replayd/internal/schedule"
 	"replayd/internal/scrape"
 	"replayd/internal/web"
 )
@@ -135,7 +137,22 @@ func (o Once) prepare(ctx context.Context) (*Generation, error) {
 			w.config.Epoch = epoch
 		}
 	}
+	for _, w := range g.workloads {
+		w.warnOver(o.Log)
+	}
 	return g, nil
+}
+
+// warnOver says that a plan with a start in the past was over before the run began: nothing of it is due.
+func (w *workload) warnOver(log *slog.Logger) {
+	start := w.config.Epoch
+	if start.IsZero() || w.config.Repeat.Mode != schedule.Once || w.plan.Closed() {
+		return
+	}
+	if over := start.Add(w.plan.Period(schedule.Loop{})); over.Before(time.Now()) {
+		log.Warn("no row is due: the plan was over before the run began", "workload", w.config.Name,
+			"start", start.UTC().Format(time.RFC3339), "over", over.UTC().Format(time.RFC3339))
+	}
 }
 
 // outlast waits until all plans are over, or until the requests in flight have ended after ctx was cancelled. It

@@ -203,7 +203,7 @@ func (r *Runner) enter(l *dispatch.Loop) {
 	}
 	r.count.LoopStarted(l.Number, l.Period)
 	level := slog.LevelInfo
-	if r.closed { // such a loop can be over at once
+	if r.closed || l.Period < time.Second { // such a loop can be over at once
 		level = slog.LevelDebug
 	}
 	r.log.say(level, "entered loop", "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", l.Period)

@@ -89,7 +89,7 @@ func (f *File) spoolFrom(ctx context.Context, in io.Reader, o Options) error {
 func createSpool() (spool *os.File, name string, err error) {
 	spool, err = os.CreateTemp("", "replayd-trace-*")
 	if err != nil {
-		return nil, "", fmt.Errorf("spool: %w", err)
+		return nil, "", fmt.Errorf("a compressed trace needs a temporary file: %w (TMPDIR names another folder)", err)
 	}
 	if os.Remove(spool.Name()) != nil {
 		name = spool.Name()
