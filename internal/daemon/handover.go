@@ -162,16 +162,27 @@ func (g *Generation) tellCut(ctx context.Context, w *workload, from handover) {
 	})
 }
 
+var errEndless = errors.New("the rows have no end")
+
 // rest counts the rows of the loop that a handover leaves out.
 func (w *workload) rest(ctx context.Context, at replay.Instant) (n int, err error) {
 	plan := w.played()
+	if plan.Endless() {
+		return 0, errEndless
+	}
 	l := plan.Loop(time.Time{}, at.Wall)
-	if place, _ := w.current().Place(); !plan.FollowsWall() {
+	if place, _ := w.current().Place(); plan.Closed() {
+		begun, err := place.Begun(ctx)
+		if err != nil {
+			return 0, err
+		}
+		n = -begun
+	} else if !plan.FollowsWall() {
 		l, at.Wall = place.Loop, place.Clock.Planned(at.Own)
 	}
 	rows, err := plan.Rows(l, at.Wall)
-	if err != nil || plan.Endless() {
-		return 0, errors.Join(err, ctx.Err())
+	if err != nil {
+		return 0, err
 	}
 	for ctx.Err() == nil {
 		if _, err := rows.Next(); errors.Is(err, io.EOF) {

@@ -1,6 +1,9 @@
 package daemon
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -119,4 +122,38 @@ func TestReloadLosesNothing(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A reload that changes the rows says how many of the loop are not sent: of a closed loop those of which no request has
+// begun, of an open one those that are due later.
+func TestReloadTellsWhatIsCut(t *testing.T) {
+	first, second := write(t, "a.jsonl", rows(900)), write(t, "b.jsonl", rows(901))
+	for name, change := range map[string]func(w *config.Workload){
+		"closed": func(w *config.Workload) { w.Arrival, w.Lanes = "concurrency", 1 },
+		"open":   func(w *config.Workload) { w.Speed = 0.1 },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var f finished
+			var log bytes.Buffer
+			c := conf([]config.Target{target("t", "http://sim:1")}, once("w", "t", first))
+			change(&c.Workloads[0])
+			b := keep(t, c, wired(t, &f), func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+			<-time.After(800 * time.Millisecond) // the plan begins at 700 ms
+			if err := <-b.reload(func(c *config.Config) { c.Workloads[0].Trace.Path = second }); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(20 * time.Second)
+			b.stop()
+			<-b.over
+			sent := 0
+			for _, r := range f.all {
+				if !strings.Contains(r.ID, "~") {
+					sent++
+				}
+			}
+			if want := fmt.Sprintf("not_sent=%d", 900-sent); sent == 0 || !strings.Contains(log.String(), want) {
+				t.Errorf("%s: %d sent of the old rows: want %s, got\n%s", name, sent, want, log.String())
+			}
+		})
+	}
 }

@@ -90,6 +90,12 @@ func (r *Runner) Place() (p Place, begun bool) {
 	return p, l != nil || !r.w.Begin.IsZero()
 }
 
+// Begun returns how many rows of the loop a closed plan had begun when its runner retired, for which it waits.
+func (p *Place) Begun(ctx context.Context) (rows int, err error) {
+	left, err := p.left.take(ctx)
+	return left.passed - len(left.rest), err
+}
+
 // Part returns how often the workload had begun anew when the runner began.
 func (r *Runner) Part() int { return r.w.Part }
 
