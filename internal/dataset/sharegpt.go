@@ -24,16 +24,16 @@ const (
 
 // shareGPT reads the list of conversations, one conversation at a time.
 func (b *builder) shareGPT(in io.Reader, name string) error {
-	bounded := &bounded{in: in, left: MaxEntryBytes}
+	bounded := &io.LimitedReader{R: in, N: MaxEntryBytes}
 	dec := json.NewDecoder(bounded)
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
-		if errors.Is(err, errLongEntry) || err == nil || errors.Is(err, io.EOF) {
+		if bounded.N <= 0 || err == nil || errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: want a JSON list of conversations, got something else", name)
 		}
 		return fmt.Errorf("%s: want a JSON list of conversations, got %w", name, err)
 	}
 	more := func() bool {
-		bounded.left = MaxEntryBytes // separators between entries do not count
+		bounded.N = MaxEntryBytes // separators between entries do not count
 		return dec.More()
 	}
 	for number := 0; !b.full() && more(); number++ {
@@ -42,13 +42,13 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 		}
 		at := fmt.Sprintf("%s: entry %d", name, number)
 		var e entry
-		bounded.left = MaxEntryBytes
+		bounded.N = MaxEntryBytes
 		var wrong *json.UnmarshalTypeError
 		switch err := dec.Decode(&e); {
 		case errors.As(err, &wrong):
 			b.want(at, wrong.Field, "a "+wrong.Type.String(), wrong.Value)
 			continue
-		case errors.Is(err, errLongEntry):
+		case errors.Is(err, io.ErrUnexpectedEOF) && bounded.N <= 0:
 			return fmt.Errorf("%s: want at most %d bytes, got more", at, MaxEntryBytes)
 		case err != nil:
 			return fmt.Errorf("%s: byte %d: want a conversation, got %w", at, dec.InputOffset(), err)
@@ -63,7 +63,7 @@ func (b *builder) shareGPT(in io.Reader, name string) error {
 			return fmt.Errorf("%s: want a whole JSON list, got %w", name, err)
 		}
 	}
-	if _, err := io.Copy(io.Discard, bounded.in); err != nil { // the hash covers the rest too
+	if _, err := io.Copy(io.Discard, bounded.R); err != nil { // the hash covers the rest too
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -149,21 +149,4 @@ func (e *entry) pairs() (turns []turn) {
 		i++
 	}
 	return turns
-}
-
-var errLongEntry = errors.New("entry too long")
-
-// bounded limits how many bytes are read for one entry.
-type bounded struct {
-	in   io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, errLongEntry
-	}
-	n, err := b.in.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }

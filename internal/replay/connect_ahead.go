@@ -133,9 +133,4 @@ func (r *Runner) isNear(row *dispatch.Row) {
 }
 
 // lookAgain makes warm look at once, or 50 ms after its last look.
-func (r *Runner) lookAgain() {
-	select {
-	case r.near <- struct{}{}:
-	default:
-	}
-}
+func (r *Runner) lookAgain() { wake(r.near) }

@@ -173,9 +173,12 @@ func (r *Runner) end() {
 }
 
 // readOn tells the feed to check again whether it may read.
-func (r *Runner) readOn() {
+func (r *Runner) readOn() { wake(r.moved) }
+
+// wake wakes the reader of a channel with room for one.
+func wake(reader chan<- struct{}) {
 	select {
-	case r.moved <- struct{}{}:
+	case reader <- struct{}{}:
 	default:
 	}
 }

@@ -54,10 +54,7 @@ func (s *Sides) end(of side, r *dispatch.Row, at, now time.Time) {
 			end = slices.MaxFunc([]time.Time{end, now}, time.Time.Compare)
 		}
 		s.ended[k] = append(s.ended[k], bothEnded{row, end})
-		select {
-		case s.news[k] <- struct{}{}:
-		default:
-		}
+		wake(s.news[k])
 	}
 }
 

@@ -40,12 +40,7 @@ func (t *Timers) Until(at time.Time) {
 }
 
 // Wake implements Sleeper.
-func (t *Timers) Wake() {
-	select {
-	case t.wake <- struct{}{}:
-	default:
-	}
-}
+func (t *Timers) Wake() { wake(t.wake) }
 
 // Close implements Sleeper.
 func (*Timers) Close() error { return nil }

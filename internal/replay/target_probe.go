@@ -199,9 +199,6 @@ func (t *Target) see(e targetEvent, why secret.Text, id string) {
 		t.Log.Info("the target answers", "model", model)
 	}
 	if sooner {
-		select {
-		case t.sooner <- struct{}{}:
-		default:
-		}
+		wake(t.sooner)
 	}
 }

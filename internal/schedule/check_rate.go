@@ -31,19 +31,14 @@ func (o *Options) checkRate() (f fault.List) {
 	case len(o.Stages) > 0:
 		f.Add("stages", "needs arrival constant, poisson or gamma, got arrival %s", o.Arrival)
 	}
-	switch {
-	case o.Arrival != Gamma && o.Burstiness != 0 && o.Burstiness != 1:
-		f.Add("burstiness", "needs arrival gamma, got arrival %s", o.Arrival)
-	case o.Arrival == Gamma && !(o.Burstiness >= 0.01 && o.Burstiness <= 1000):
-		f.Add("burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
-	}
+	f.If(o.Arrival != Gamma && o.Burstiness != 0 && o.Burstiness != 1,
+		"burstiness", "needs arrival gamma, got arrival %s", o.Arrival)
+	f.If(o.Arrival == Gamma && !(o.Burstiness >= 0.01 && o.Burstiness <= 1000),
+		"burstiness", "want 0.01 to 1000, got %v", o.Burstiness)
 	f = append(f, o.checkSessions()...)
-	switch {
-	case o.Arrival != Users && o.Users != 0:
-		f.Add("users", "needs arrival users, got arrival %s", o.Arrival)
-	case o.Arrival == Users && (o.Users < 1 || o.Users > maxUsers):
-		f.Add("users", "want 1 to %d for arrival users, got %d", maxUsers, o.Users)
-	}
+	f.If(o.Arrival != Users && o.Users != 0, "users", "needs arrival users, got arrival %s", o.Arrival)
+	f.If(o.Arrival == Users && (o.Users < 1 || o.Users > maxUsers),
+		"users", "want 1 to %d for arrival users, got %d", maxUsers, o.Users)
 	return f
 }
 
@@ -85,12 +80,9 @@ func (o *Options) checkSessions() (f fault.List) {
 	}
 	f.If(o.RateOf == Starts && !o.byGaps(),
 		"rate_of", "needs arrival constant, poisson or gamma for %q, got arrival %s", o.RateOf, o.Arrival)
-	switch {
-	case o.Arrival != Sessions && o.AtOnce != 0:
-		f.Add("sessions_at_once", "needs arrival sessions, got arrival %s", o.Arrival)
-	case o.Arrival == Sessions && (o.AtOnce < 1 || o.AtOnce > maxSessions):
-		f.Add("sessions_at_once", "want 1 to %d for arrival sessions, got %d", maxSessions, o.AtOnce)
-	}
+	f.If(o.Arrival != Sessions && o.AtOnce != 0, "sessions_at_once", "needs arrival sessions, got arrival %s", o.Arrival)
+	f.If(o.Arrival == Sessions && (o.AtOnce < 1 || o.AtOnce > maxSessions),
+		"sessions_at_once", "want 1 to %d for arrival sessions, got %d", maxSessions, o.AtOnce)
 	switch s := o.Within; {
 	case s == scalar.Within{}:
 	case !(s[0] >= 0 && s[0] <= s[1] && s[1] <= 1):

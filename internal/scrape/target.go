@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -112,12 +113,11 @@ func pageURLs(target, page string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := &url.URL{Scheme: u.Scheme, Host: u.Host}
-	urls := []string{base.JoinPath("prometheus/metrics").String(), base.JoinPath("metrics").String()}
-	// A gateway may put a path prefix before /v1.
-	if prefix := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1"); prefix != "" {
-		base.Path = prefix
-		urls = append([]string{base.JoinPath("prometheus/metrics").String(), base.JoinPath("metrics").String()}, urls...)
+	var urls []string
+	prefix := strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") // a gateway may put one before /v1
+	for _, path := range slices.Compact([]string{prefix, ""}) {
+		base := &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}
+		urls = append(urls, base.JoinPath("prometheus/metrics").String(), base.JoinPath("metrics").String())
 	}
 	return urls, nil
 }
