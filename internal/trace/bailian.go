@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"math"
 	"strconv"
 
 	"replayd/internal/trace/ids"
@@ -15,34 +14,7 @@ const bailianBlock = 16
 // noParent is the parent_chat_id of a chat that begins a conversation.
 const noParent = -1
 
-// readChat reads the fields that only Bailian's rows have. It ignores the type (text, search, image, file).
-func (f *fields) readChat(key string, c *cursor) bool {
-	r := f.row
-	switch key {
-	case "chat_id":
-		n, ok := c.whole()
-		r.chat, f.chat = int64(n), true
-		return ok && n <= math.MaxInt64
-	case "parent_chat_id":
-		negative := c.accept('-')
-		digit := c.digit() || !negative // no blank may follow the sign
-		n, ok := c.whole()
-		if r.parent = int64(n); negative {
-			r.parent = -r.parent
-		}
-		return ok && digit && n <= math.MaxInt64
-	case "turn":
-		n, ok := c.whole()
-		r.Turn = int(n) - 1
-		return ok && n >= 1 && n <= MaxTokens
-	case "type":
-		_, ok := c.word()
-		return ok
-	}
-	return false
-}
-
-// chat is readChat for rows that json reads.
+// chat reads the fields that only Bailian's rows have. It ignores the type (text, search, image, file).
 func (o *object) chat(r *row) {
 	id := func(key string, otherwise int64) int64 {
 		v := o.value(key)

@@ -187,6 +187,7 @@ func FuzzPlainRow(f *testing.F) {
 		`{"chat_id":159,"parent_chat_id":-1,"timestamp":61.114,"input_length":521,"output_length":132,"type":"text","turn":2,"hash_ids":[1,2]}`,
 		`{"chat_id":1,"parent_chat_id":- 1,"timestamp":1,"input_length":1,"output_length":1}`, `{"chat_id":1,"timestamp":1,"input_length":1,"output_length":1}`,
 		`{"row":3,"after":[{"row":0,"wait":0.5},{"wait":1,"row":2}],"agent_id":"a","gap":7,"input_length":5}`, `{"after":[],"input_length":5}`,
+		`{"after":[}0],"input_length":1}`, `{"hash_ids":[1,,2],"input_length":5}`, `{"hash_ids":[1,,2],"hash_ids":[],"input_length":5}`,
 		`{"timestamp":8999999999999,"input_length":16777216,"output_length":0,"output_length":1}`, `{"input_length":5,"hash_ids":[1],"hash_ids":[]}`,
 	} {
 		f.Add([]byte(s))
@@ -206,7 +207,8 @@ func FuzzPlainRow(f *testing.F) {
 				t.Fatalf("taken by the short way only, as %+v: %s: %v", d, line, found)
 			}
 			plain.Blocks, full.Blocks = append([]uint64{}, plain.Blocks...), append([]uint64{}, full.Blocks...)
-			if diff := cmp.Diff(full, plain, cmp.AllowUnexported(row{})); diff != "" {
+			plain.object = object{}
+			if diff := cmp.Diff(full, plain, cmp.AllowUnexported(row{}, object{})); diff != "" {
 				t.Fatalf("%+v: %s: %s", d, line, diff)
 			}
 		}

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"math"
 	"time"
 
@@ -16,15 +17,17 @@ type row struct {
 
 	chat, parent int64 // only in Bailian's format
 	claimed      int   // only in the format Sessions: the row's own number by its line; -1: the line has none
+
+	object object // of plain, kept for its memory
 }
 
-// A decoder fills a row from a line. It reuses the memory of Blocks and of no other field.
+// A decoder fills a row from a line. It reuses the memory of Blocks and of no other field of the Record.
 type decoder func(line []byte, r *row) fault.List
 
 // maxMillis is the largest timestamp in milliseconds, in the year 2255. In nanoseconds it fits into an int64.
 const maxMillis = 9_000_000_000_000
 
-func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}, claimed: -1} }
+func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}, claimed: -1, object: r.object} }
 
 // A dialect is a variant of the JSON formats.
 type dialect struct {
@@ -45,7 +48,7 @@ func (d dialect) layout(block int) layout {
 	return layout{decode: d.decode, unit: d.unit, block: block}
 }
 
-// decode tries plain first, which reads the rows of big traces 20 times as fast as encoding/json. If plain fails, json
+// decode tries plain first, which reads the rows of big traces many times as fast as encoding/json. If plain fails, json
 // reads the row and words its faults.
 func (d dialect) decode(line []byte, r *row) fault.List {
 	r.clear()
@@ -56,69 +59,51 @@ func (d dialect) decode(line []byte, r *row) fault.List {
 	return d.json(line, r)
 }
 
-// plain reads an object of numbers, with or without hash_ids and a plain session_id. It returns false at the first
-// thing that is out of the ordinary; the content of the row is then undefined.
+// plain reads a row that split takes and that has no fault. If it returns false, the content of the row is undefined.
 func (d dialect) plain(line []byte, r *row) bool {
+	r.object = object{members: r.object.members[:0]}
+	return r.object.split(line, d.graph) && len(d.read(&r.object, r)) == 0
+}
+
+// json reads any row and reports all of its faults.
+func (d dialect) json(line []byte, r *row) fault.List {
+	o := object{}
+	if found := o.read(line, "row"); found != nil {
+		return found
+	}
+	return d.read(&o, r)
+}
+
+// split reads an object of plain numbers and strings, each key once, with or without hash_ids and, in a graph, after. Of
+// these two lists it only finds the end. It returns false at the first thing that is out of the ordinary.
+func (o *object) split(line []byte, graph bool) bool {
 	c := cursor{b: line}
 	if !c.accept('{') {
 		return false
 	}
-	f := fields{dialect: d, row: r, inRange: !d.lengths, chat: !d.chats}
-	if d.chats {
-		r.parent = noParent
-	}
 	for {
 		key, ok := c.word()
-		if !ok || !c.accept(':') || !f.read(key, &c) {
+		if !ok || !c.accept(':') || o.value(string(key)) != nil {
 			return false
 		}
+		c.blanks()
+		start := c.i
 		switch {
-		case c.accept(','):
-		case c.accept('}'):
-			r.InputTokens, r.OutputTokens = int(f.input), int(f.output)
-			r.Floating = len(r.After) > 0 && !r.timed
-			return c.i == len(c.b) && f.inRange && f.chat && f.input >= 1 && f.input <= MaxTokens && (r.timed || !d.lengths)
-		default:
+		case c.i == len(c.b):
 			return false
+		case c.b[c.i] == '"':
+			_, ok = c.word()
+		case c.b[c.i] == '[' && (string(key) == "hash_ids" || graph && string(key) == "after"):
+			c.i += bytes.IndexByte(c.b[c.i:], ']') + 1
+			ok = c.i > start
+		default:
+			ok = c.number()
+		}
+		o.members = append(o.members, member{key, c.b[start:c.i]})
+		if !ok || !c.accept(',') {
+			return ok && c.accept('}') && c.i == len(c.b)
 		}
 	}
-}
-
-// fields is what plain has read so far.
-type fields struct {
-	dialect       dialect
-	row           *row
-	input, output uint64
-	inRange, chat bool // output_length is in range, chat_id is present; true from the start if the field is optional
-}
-
-func (f *fields) read(key []byte, c *cursor) (ok bool) {
-	r := f.row
-	switch string(key) {
-	case "timestamp":
-		at, ok := c.time(f.dialect.unit)
-		r.at, r.timed = int64(at), true
-		return ok
-	case "input_length":
-		f.input, ok = c.whole()
-		return ok
-	case "output_length":
-		f.output, ok = c.whole()
-		f.inRange = f.output >= 1 && f.output <= MaxTokens
-		return ok
-	case "hash_ids":
-		r.Blocks, ok = c.wholes(r.Blocks[:0])
-		return ok
-	case "delay":
-		r.Delay, ok = c.time(f.dialect.unit)
-		return ok && !f.dialect.lengths
-	case "session_id":
-		var session []byte
-		session, ok = c.word()
-		r.Session = string(session)
-		return ok && len(session) <= MaxSessionBytes && !f.dialect.lengths
-	}
-	return f.dialect.chats && f.readChat(string(key), c) || f.dialect.graph && f.readGraph(string(key), c)
 }
 
 // A cursor reads one line of JSON.
@@ -160,23 +145,35 @@ func (c *cursor) word() ([]byte, bool) {
 	return nil, false
 }
 
+// number reads a number without an exponent whose whole part fits 64 bits.
+func (c *cursor) number() bool {
+	if c.i < len(c.b) && c.b[c.i] == '-' {
+		c.i++
+	}
+	if !c.digit() { // no blank may follow the sign
+		return false
+	}
+	_, ok := c.whole()
+	if !ok || c.i == len(c.b) || c.b[c.i] != '.' {
+		return ok
+	}
+	c.i++
+	ok = c.digit()
+	for c.digit() {
+		c.i++
+	}
+	return ok
+}
+
 // time reads a number of units without an exponent.
 func (c *cursor) time(unit time.Duration) (d time.Duration, ok bool) {
 	c.blanks()
 	start := c.i
-	n, ok := c.whole()
-	if !ok || c.i == len(c.b) || c.b[c.i] != '.' {
-		return time.Duration(n) * unit, ok && n <= uint64(maxMillis*int64(time.Millisecond)/int64(unit))
-	}
-	c.i++
-	if !c.digit() {
+	if !c.number() {
 		return 0, false
 	}
-	for c.digit() {
-		c.i++
-	}
-	nanoseconds, ok := nanos(string(c.b[start:c.i]), unit)
-	return time.Duration(nanoseconds), ok
+	n, ok := nanos(string(c.b[start:c.i]), unit)
+	return time.Duration(n), ok
 }
 
 func (c *cursor) digit() bool { return c.i < len(c.b) && c.b[c.i]-'0' <= 9 }

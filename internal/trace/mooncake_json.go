@@ -14,15 +14,11 @@ import (
 )
 
 // promptKinds are the fields that can hold a row's prompt. A row has exactly one of them.
-var promptKinds = []string{"input_length", "text_input", "messages", "payload"}
+var promptKinds = [...]string{"input_length", "text_input", "messages", "payload"}
 
-// json reads any row and reports all of its faults. A null field counts as absent, because AIPerf writes null for
-// absent fields. Unknown fields are ignored, as in AIPerf.
-func (d dialect) json(line []byte, r *row) fault.List {
-	o := object{}
-	if found := o.read(line, "row"); found != nil {
-		return found
-	}
+// read reads the fields of a row. A null field counts as absent, because AIPerf writes null for absent fields. Unknown
+// fields are ignored, as in AIPerf.
+func (d dialect) read(o *object, r *row) fault.List {
 	if d.lengths {
 		o.needs("timestamp", unitName(d.unit))
 		o.needs("input_length", anInteger)
@@ -66,9 +62,12 @@ func (d dialect) json(line []byte, r *row) fault.List {
 
 // An object is a JSON object and the faults found in it.
 type object struct {
-	values map[string]json.RawMessage
-	faults fault.List
+	values  map[string]json.RawMessage
+	members []member // in place of values: what split has found, with plain strings
+	faults  fault.List
 }
+
+type member struct{ key, value []byte }
 
 // read reads the object. It returns the fault of a text that is none.
 func (o *object) read(text []byte, what string) fault.List {
@@ -114,11 +113,19 @@ func (o *object) list(key, want string, most int) (list []json.RawMessage) {
 		}
 		list = append(list, element)
 	}
+	if last, _ := in.Token(); last != json.Delim(']') { // in an object that split has read
+		o.fault(key, want, shown(v))
+	}
 	return list
 }
 
 // value returns nil for a field that is absent or null.
 func (o *object) value(key string) json.RawMessage {
+	for _, m := range o.members {
+		if string(m.key) == key {
+			return m.value
+		}
+	}
 	if v := o.values[key]; string(v) != "null" {
 		return v
 	}
@@ -126,7 +133,7 @@ func (o *object) value(key string) json.RawMessage {
 }
 
 func (o *object) onePrompt() {
-	var has []string
+	has := make([]string, 0, len(promptKinds))
 	for _, kind := range promptKinds {
 		if o.value(kind) != nil {
 			has = append(has, kind)
@@ -135,9 +142,9 @@ func (o *object) onePrompt() {
 	switch len(has) {
 	case 1:
 	case 0:
-		o.fault(promptKinds[0], "one of "+strings.Join(promptKinds, ", "), "none")
+		o.fault(promptKinds[0], "one of "+strings.Join(promptKinds[:], ", "), "none")
 	default:
-		o.fault(has[1], "one of "+strings.Join(promptKinds, ", "), strings.Join(has, " and "))
+		o.fault(has[1], "one of "+strings.Join(promptKinds[:], ", "), strings.Join(has, " and "))
 	}
 }
 
@@ -198,6 +205,10 @@ func (o *object) ids(key string, into []uint64) []uint64 {
 	if v == nil {
 		return into
 	}
+	c := cursor{b: v}
+	if ids, ok := c.wholes(into); ok && c.i == len(v) {
+		return ids
+	}
 	var list []json.RawMessage
 	if json.Unmarshal(v, &list) != nil {
 		o.fault(key, "a list of integers", shown(v))
@@ -223,6 +234,9 @@ func (o *object) text(key string, limit int) string {
 	v := o.value(key)
 	if v == nil {
 		return ""
+	}
+	if o.values == nil && v[0] == '"' && len(v)-len(`""`) <= limit {
+		return string(v[1 : len(v)-1])
 	}
 	var s string
 	switch err := json.Unmarshal(v, &s); {

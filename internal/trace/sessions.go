@@ -47,30 +47,6 @@ func (p *pass) begin(block, number int, found fault.List) {
 	p.layout.partial = true
 }
 
-// readGraph reads the fields that only the format Sessions has.
-func (f *fields) readGraph(key string, c *cursor) (ok bool) {
-	r := f.row
-	switch key {
-	case "row":
-		var n uint64
-		n, ok = c.whole()
-		r.claimed = int(n)
-		return ok && n < maxRows
-	case "agent_id":
-		var agent []byte
-		agent, ok = c.word()
-		r.Agent = string(agent)
-		return ok && len(agent) <= MaxSessionBytes
-	case "gap":
-		r.Gap, ok = c.time(f.dialect.unit)
-		return ok
-	case "after":
-		r.After, ok = c.edges(f.dialect.unit)
-		return ok
-	}
-	return false
-}
-
 // maxRows bounds the number of a row.
 const maxRows = 1 << 40
 
@@ -112,14 +88,20 @@ func (c *cursor) key(name string) bool {
 	return ok && string(key) == name && c.accept(':')
 }
 
-// graph is readGraph for rows that json reads.
+// graph reads the fields that only the format Sessions has.
 func (o *object) graph(r *row) {
 	if o.value("row") != nil {
 		r.claimed = o.rowNumber("row")
 	}
 	r.Agent = o.text("agent_id", MaxSessionBytes)
 	r.Gap, _ = o.time("gap", time.Millisecond)
-	if o.value("after") == nil {
+	v := o.value("after")
+	if v == nil {
+		return
+	}
+	c, ok := cursor{b: v}, false
+	if r.After, ok = c.edges(time.Millisecond); ok && c.i == len(v) {
+		r.Floating = len(r.After) > 0 && !r.timed
 		return
 	}
 	const want = `a list of {"row": …, "wait": …}`
@@ -128,7 +110,7 @@ func (o *object) graph(r *row) {
 	for i, text := range list {
 		e := object{}
 		if json.Unmarshal(text, &e.values) != nil {
-			o.fault("after", want, shown(o.value("after")))
+			o.fault("after", want, shown(v))
 			return
 		}
 		e.needs("row", "the number of an earlier row")

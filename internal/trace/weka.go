@@ -131,14 +131,9 @@ func (o *object) wekaCall(c *wekaCall, block int) {
 	// A request without output tokens asks for one, as in AIPerf.
 	c.output = max(1, o.count("out"))
 	c.took, c.timed = o.seconds("api_time")
-	v := o.value("hash_ids")
-	ok := false
-	list := cursor{b: v}
-	if c.ids, ok = list.wholes(nil); !ok || list.i != len(v) {
-		before := len(o.faults)
-		if c.ids = o.ids("hash_ids", nil); len(o.faults) > before {
-			return
-		}
+	before := len(o.faults)
+	if c.ids = o.ids("hash_ids", nil); len(o.faults) > before {
+		return
 	}
 	full, all := c.input/block, blocksOf(c.input, block)
 	if n := len(c.ids); c.input > 0 && n > 0 && n != full && n != all {
