@@ -105,7 +105,7 @@ func (g *Generation) Played() (sha256 string, models [2]string) {
 	for side, s := range one.servers {
 		models[side] = s.watch.Model()
 	}
-	return g.named[one.config.Workload].sha256(), models
+	return g.named[one.config.Workload].now().rows.sha256(), models
 }
 
 // playsOn says whether both workloads of a comparison can be taken over: their trace is the same, and neither failed.

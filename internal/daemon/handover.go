@@ -73,7 +73,7 @@ func (w *workload) follow(from *handover) {
 			from.Part = before.current().Part()
 		}
 		return
-	case before.played().FollowsWall():
+	case before.now().plan.FollowsWall():
 		w.beginAt(from)
 		return
 	}
@@ -90,7 +90,7 @@ func (w *workload) follow(from *handover) {
 	if !w.plan.Closed() {
 		from.Begin = place.Clock.Planned(from.at.Own)
 		if from.moves = !w.samePlan(before); from.moves {
-			from.Place.Plan = before.played()
+			from.Place.Plan = before.now().plan
 		}
 	}
 }
@@ -108,7 +108,7 @@ func (w *workload) beginAt(from *handover) {
 // does without a reload.
 func (w *workload) after(before *workload, at *replay.Instant) time.Time {
 	played := before.current().Played()
-	if before.played().FollowsWall() && played.After(at.Wall) &&
+	if before.now().plan.FollowsWall() && played.After(at.Wall) &&
 		played.Sub(at.Wall) <= w.plan.Period(w.plan.Loop(time.Time{}, at.Wall)) {
 		at.Own, at.Wall = at.Own.Add(played.Sub(at.Wall)), played
 	}
@@ -121,7 +121,7 @@ func (w *workload) sameRows(of *workload) bool {
 	for _, c := range []*config.Workload{&a, &b} {
 		c.Trace.Path, c.Trace.LengthLimits = "", replay.LengthLimits{}
 	}
-	return a.Trace == b.Trace && a.Dataset.Given() == b.Dataset.Given() && w.digest() == of.digest()
+	return a.Trace == b.Trace && a.Dataset.Given() == b.Dataset.Given() && w.now().rows.digest() == of.now().rows.digest()
 }
 
 // sameKind reports whether the rows of two workloads come due in the same manner, so that one can go on for the other.
@@ -166,7 +166,7 @@ var errEndless = errors.New("the rows have no end")
 
 // rest counts the rows of the loop that a handover leaves out.
 func (w *workload) rest(ctx context.Context, at replay.Instant) (n int, err error) {
-	plan := w.played()
+	plan := w.now().plan
 	if plan.Endless() {
 		return 0, errEndless
 	}

@@ -252,7 +252,9 @@ func (g *Generation) openWorkload(
 	if same && before.plays(opened) { // the file was replaced by an equal one
 		return before, fault.At(at+".trace.path", opened.Close())
 	}
-	w := &workload{config: c, server: server, rows: opened, side: side, workloadEnd: newWorkloadEnd()}
+	w := &workload{config: c, server: server, played: played{rows: opened}, side: side, workloadEnd: workloadEnd{
+		over: make(chan struct{}), leave: make(chan struct{}), quit: make(chan struct{}), lost: make(chan replay.Lost, 1),
+	}}
 	if !faulty[at] {
 		faults = w.open(at)
 	}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,6 +33,9 @@ type rowSource struct {
 
 // digest identifies the rows and their texts.
 func (r *rowSource) digest() string { return r.stats.SHA256 + r.texted }
+
+// sha256 returns the begin of the digest of the trace.
+func (r *rowSource) sha256() string { return r.stats.SHA256[:min(12, len(r.stats.SHA256))] }
 
 // Close closes the file, if there is one.
 func (r *rowSource) Close() error {
@@ -127,8 +129,8 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	if c.Trace.Rescale == (config.Rescale{}) {
 		return r, nil
 	}
-	all, err := readAll(r.source)
-	if err != nil {
+	var all []trace.Record
+	if err := file.Each(ctx, func(r *trace.Record) { all = append(all, *r) }); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	s := c.Trace.Rescale
@@ -143,25 +145,6 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	source := schedule.FromRecords(all, stats.HasTimestamps)
 	stats.Requests, stats.Span, stats.Tick = len(all), source.Last, source.Tick
 	return &rowSource{source: source, stats: stats}, file.Close()
-}
-
-// readAll reads a whole source.
-func readAll(s schedule.Source) ([]trace.Record, error) {
-	next, err := s.Rows(0)
-	if err != nil {
-		return nil, err
-	}
-	var rows []trace.Record
-	for {
-		r, err := next()
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, r)
-	}
 }
 
 // syntheticRows generates rows as they are needed.

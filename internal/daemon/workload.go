@@ -34,13 +34,9 @@ type workload struct {
 	asked    atomic.Bool // such a change has not come to its end, and neither has
 	reached  atomic.Bool // the question whether one is possible
 
-	mu       sync.Mutex // guards what play changes; nobody waits with it, so pages may take it
-	rows     *rowSource
-	plan     *schedule.Plan
-	prompter *synth.Prompter
-	runner   *replay.Runner
-	earlier  *replay.Runner // the runner of the rows before they were reread; may still drain
-	retired  bool           // a successor takes over from an instant on
+	mu sync.Mutex // guards the next two; nobody waits with it, so pages may take it
+	played
+	retired bool // a successor takes over from an instant on
 
 	// Set at the start.
 	make   func(replay.Handover) *replay.Runner
@@ -53,6 +49,15 @@ type workload struct {
 	workloadEnd
 }
 
+// played is what a workload plays. It is another one when its rows were reread.
+type played struct {
+	rows     *rowSource
+	plan     *schedule.Plan
+	prompter *synth.Prompter
+	runner   *replay.Runner
+	earlier  *replay.Runner // the runner of the rows before they were reread; may still drain
+}
+
 // A workloadEnd has the ways in which a workload ends.
 type workloadEnd struct {
 	lost    chan replay.Lost // rows can no longer be read; capacity 1
@@ -63,13 +68,6 @@ type workloadEnd struct {
 	removed atomic.Bool      // the series are removed at the end
 	failure atomic.Pointer[string]
 	broken  atomic.Bool // the rows cannot be read, or the workload has failed: a reload opens it again
-}
-
-func newWorkloadEnd() workloadEnd {
-	return workloadEnd{
-		over: make(chan struct{}), leave: make(chan struct{}), quit: make(chan struct{}),
-		lost: make(chan replay.Lost, 1),
-	}
 }
 
 func (w *workload) started() bool { return w.runner != nil }
@@ -118,36 +116,14 @@ func (w *workload) setFailure(why error) {
 	w.count.Fault(why != nil)
 }
 
-func (w *workload) current() *replay.Runner {
-	_, now := w.runners()
-	return now
-}
-
-func (w *workload) runners() (earlier, now *replay.Runner) {
+// now returns what is played.
+func (w *workload) now() played {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.earlier, w.runner
+	return w.played
 }
 
-func (w *workload) sha256() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rows.stats.SHA256[:min(12, len(w.rows.stats.SHA256))]
-}
-
-// played returns the plan that is played.
-func (w *workload) played() *schedule.Plan {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.plan
-}
-
-// digest identifies the rows that are played.
-func (w *workload) digest() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rows.digest()
-}
+func (w *workload) current() *replay.Runner { return w.now().runner }
 
 // files returns the files of the rows that are played, as they were when they were opened.
 func (w *workload) files() []os.FileInfo {
@@ -171,18 +147,18 @@ func (w *workload) plays(other *rowSource) bool {
 func (w *workload) pause(paused bool) bool {
 	w.changing.Lock()
 	defer w.changing.Unlock()
-	if earlier, _ := w.runners(); earlier != nil {
+	if earlier := w.now().earlier; earlier != nil {
 		earlier.Pause(paused)
 	}
 	return w.current().Pause(paused)
 }
 
 func (w *workload) setDrain(d time.Duration) {
-	earlier, now := w.runners()
-	if earlier != nil {
-		earlier.SetDrain(d)
+	now := w.now()
+	if now.earlier != nil {
+		now.earlier.SetDrain(d)
 	}
-	now.SetDrain(d)
+	now.runner.SetDrain(d)
 }
 
 // retire leaves the rows due from an instant on to a successor.

@@ -56,7 +56,7 @@ func (w *workload) again(ctx context.Context, lost replay.Lost, o *Options) bool
 		case err == nil && begins:
 			w.broken.Store(false)
 			w.setFailure(nil)
-			o.Log.Info("the trace was reread and is replayed from the next loop on", "workload", w.config.Name, "sha256", w.sha256())
+			o.Log.Info("the trace was reread and is replayed from the next loop on", "workload", w.config.Name, "sha256", w.now().rows.sha256())
 			return true
 		case err == nil || ctx.Err() != nil:
 			return false
@@ -80,7 +80,7 @@ func (w *workload) startFresh(ctx context.Context, next schedule.Loop, o *Option
 	if err != nil {
 		return false, err
 	}
-	made := &workload{config: w.config, server: w.server, rows: rows}
+	made := &workload{config: w.config, server: w.server, played: played{rows: rows}}
 	if err := wants(made.open("")); err != nil {
 		_ = rows.Close() // err is returned
 		return false, err
