@@ -19,7 +19,7 @@ const tokenBytes = 64 << 20
 // earlier one, unless what is kept of the answer is that there is none any more.
 func (l *Loop) updateAffinity(r *Row, e Event) {
 	a := &r.session.affinity
-	r.echo = e.Echo
+	r.Echo = e.Echo
 	if (len(e.Token) > 0 || e.Echo == measure.EchoKept) && !bytes.Equal(e.Token, a.token) {
 		l.tokens -= len(a.token)
 		a.token = a.token[:0]
@@ -27,11 +27,11 @@ func (l *Loop) updateAffinity(r *Row, e Event) {
 			a.token = append(a.token, e.Token...)
 			l.tokens += len(a.token)
 		} else {
-			r.echo = measure.EchoUnusable
+			r.Echo = measure.EchoUnusable
 		}
 	}
 	if e.Replica != "" {
-		r.moved = a.replica != "" && a.replica != e.Replica
+		r.Moved = a.replica != "" && a.replica != e.Replica
 		a.replica = e.Replica
 	}
 }
@@ -43,9 +43,3 @@ func (r *Row) Token() []byte {
 	}
 	return r.session.token
 }
-
-// Moved reports whether another replica answered the row than the answer of its session that ended before.
-func (r *Row) Moved() bool { return r.moved }
-
-// Echo says what became of the token of the row's answer.
-func (r *Row) Echo() measure.Echo { return r.echo }

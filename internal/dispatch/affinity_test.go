@@ -32,7 +32,7 @@ func TestTokenOfTheLatestAnswer(t *testing.T) {
 	} {
 		now := at(10*i + 5)
 		answer(c, q, flying[0], said.token, said.replica, now)
-		want(t, fmt.Sprint("moved at ", i), flying[0].Moved(), i == 2)
+		want(t, fmt.Sprint("moved at ", i), flying[0].Moved, i == 2)
 		q.fire(at(10*i + 10))
 		_, flying = takeAll(q, at(10*i+10))
 		want(t, fmt.Sprint("row after ", i), flying[0].Due.Number, i+1)
@@ -43,7 +43,7 @@ func TestTokenOfTheLatestAnswer(t *testing.T) {
 	for _, r := range rest {
 		want(t, "token of another session", string(r.Token()), "")
 		answer(c, q, r, "x", "one", at(55))
-		want(t, "moved without a row before", r.Moved(), false)
+		want(t, "moved without a row before", r.Moved, false)
 	}
 	want(t, "balance", c.balance(), error(nil))
 }
@@ -88,11 +88,11 @@ func TestTokensAreBounded(t *testing.T) {
 		r := &Row{entry: entry{session: &session{open: 1}}}
 		open.updateAffinity(r, Event{Token: token, Echo: measure.EchoKept})
 		want(t, "kept", len(r.Token()), size)
-		want(t, "its echo", r.Echo(), measure.EchoKept)
+		want(t, "its echo", r.Echo, measure.EchoKept)
 	}
 	r := &Row{entry: entry{session: &session{open: 1}}}
 	open.updateAffinity(r, Event{Token: token, Echo: measure.EchoKept})
 	want(t, "beyond the bound", len(r.Token()), 0)
-	want(t, "its echo", r.Echo(), measure.EchoUnusable)
+	want(t, "its echo", r.Echo, measure.EchoUnusable)
 	want(t, "bytes", open.tokens, tokenBytes)
 }

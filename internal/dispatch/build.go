@@ -16,8 +16,8 @@ func (d *Dispatcher) build(now time.Time) {
 			r.Answers = t.answers
 		}
 	}
-	r.reserved = r.size()
-	d.bytes += r.reserved
+	r.Reserved = r.size()
+	d.bytes += r.Reserved
 	r.building = true
 	r.unlink(toBuild)
 	d.builder = r
@@ -120,10 +120,10 @@ func (d *Dispatcher) fits(r *Row, bound int) bool {
 
 // giveBack releases a row's message and its reserved bytes.
 func (d *Dispatcher) giveBack(r *Row) {
-	if r.reserved == 0 || r.building {
+	if r.Reserved == 0 || r.building {
 		return
 	}
-	d.bytes -= r.reserved
-	r.reserved = 0
+	d.bytes -= r.Reserved
+	r.Reserved = 0
 	d.do(Action{Kind: Release, Row: r})
 }

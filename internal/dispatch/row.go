@@ -33,13 +33,16 @@ type Row struct {
 
 // An entry is the dispatcher's own state of a row. Its caller's lock guards it.
 type entry struct {
+	Reserved int          // bytes reserved for the message within the bound on messages
+	Moved    bool         // another replica answered the row than the answer of its session that ended before
+	Echo     measure.Echo // what became of the token of the row's answer
+
 	calledAt  time.Time // closed loop: when the row's parents allowed it
 	loop      *Loop
 	session   *session    // nil: the row is part of no session
 	turn      *turn       // its own in the session
 	charged   time.Time   // when the budget was charged; zero: not charged
 	cost      limits.Cost // the charge
-	reserved  int         // bytes reserved within the bound on messages
 	state     state
 	expected  bool         // the row has come due
 	counted   bool         // Waiting includes the row
@@ -48,8 +51,6 @@ type entry struct {
 	late      bool         // the message cannot be built before the parents have ended
 	building  bool         // the builder works on the message
 	trial     bool         // the trial of a half-open guard
-	moved     bool         // see Moved
-	echo      measure.Echo // see Echo
 	links     [chains]link // its places in lists
 	heap      *rowHeap     // that it is in; nil: none
 	heapIndex int          // in the heap
@@ -66,9 +67,6 @@ func (r *Row) SessionLost() time.Time {
 	}
 	return r.session.lost
 }
-
-// Reserved returns the bytes that are reserved for the message.
-func (r *Row) Reserved() int { return r.reserved }
 
 // InSession reports whether the row is a turn of a conversation.
 func (r *Row) InSession() bool { return r.session != nil }

@@ -134,7 +134,7 @@ func (r *Runner) pass(l *lane, e dispatch.Event) (more bool) {
 		r.lanes.idle = append(r.lanes.idle, l)
 	}
 	if e.Kind == dispatch.Ended {
-		r.count.Routed(e.Row.Moved(), e.Row.Echo())
+		r.count.Routed(e.Row.Moved, e.Row.Echo)
 	}
 	r.wakeOthers()
 	r.mu.Unlock()

@@ -39,7 +39,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 			}
 			given = append(given, r.assign(a.Row, now.Own))
 		case dispatch.Build:
-			r.builder.next = build{a.Row, r.builder.buffers.get(a.Row.Reserved())} // start wakes the builder, after the writes
+			r.builder.next = build{a.Row, r.builder.buffers.get(a.Row.Reserved)} // start wakes the builder, after the writes
 		case dispatch.Release:
 			r.builder.buffers.give(a.Row.Message.Body, r.d.Ahead-r.d.Reserved())
 			a.Row.Message.Body = nil
@@ -101,7 +101,6 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 	return given
 }
 
-// expect counts a row that has come due.
 func (r *Runner) expect(row *dispatch.Row) {
 	r.count.Expected(1)
 	if r.w.Due != nil && r.phase == measure.Profiling {
@@ -112,7 +111,6 @@ func (r *Runner) expect(row *dispatch.Row) {
 	}
 }
 
-// endSession reports a session that has ended.
 func (r *Runner) endSession(s *measure.Session) {
 	r.count.SessionEnded(s)
 	if r.w.Session != nil && r.phase == measure.Profiling {

@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -66,11 +67,7 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 	if err := s.Check().Err(); err != nil {
 		return nil, err
 	}
-	for _, f := range []*float64{&s.Speedup, &s.PrefixLen, &s.PromptLen} {
-		if *f == 0 {
-			*f = 1
-		}
-	}
+	s.Speedup, s.PrefixLen, s.PromptLen = cmp.Or(s.Speedup, 1), cmp.Or(s.PrefixLen, 1), cmp.Or(s.PromptLen, 1)
 	f := newForest(s)
 	paths := make([][]uint32, len(rows))
 	for i := range rows {
