@@ -21,7 +21,6 @@ import (
 
 const exitUndecided = 4 // compare: there is no verdict when the time is over
 
-// A compareCommand executes compare with its flags.
 type compareCommand struct{ *cli.Compare }
 
 func newCompare(w *world) *cobra.Command {

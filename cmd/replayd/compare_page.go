@@ -44,7 +44,6 @@ func (p *comparePage) check() error {
 	return nil
 }
 
-// write writes the page.
 func (p *comparePage) write(j *canary.Judgment, o *cli.Compare, c *config.Config) error {
 	if p.path == "" {
 		return nil

@@ -115,7 +115,6 @@ func taken(address string) bool {
 	return errors.Is(err, syscall.EADDRINUSE)
 }
 
-// demoConfig returns the configuration of the demo.
 func demoConfig(sample, engine, listen string) config.Config {
 	c := config.Default()
 	c.Web.Listen, c.Drain = listen, 2*time.Second

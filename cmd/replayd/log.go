@@ -15,10 +15,8 @@ type logFormat string
 
 func (f *logFormat) String() string { return string(*f) }
 
-// Type implements pflag.Value.
 func (f *logFormat) Type() string { return "format" }
 
-// Set implements pflag.Value.
 func (f *logFormat) Set(s string) error {
 	switch s {
 	case "auto", "logfmt", "json":
@@ -31,7 +29,6 @@ func (f *logFormat) Set(s string) error {
 // A logLevel is the value of --log.level.
 type logLevel struct{ *promslog.Level }
 
-// Type implements pflag.Value.
 func (logLevel) Type() string { return "level" }
 
 // newLogger writes to stderr: for a person on a terminal, as logfmt or JSON elsewhere.

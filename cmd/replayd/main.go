@@ -213,7 +213,6 @@ type hardKey struct{}
 
 func hardStop(ctx context.Context) context.Context { return ctx.Value(hardKey{}).(context.Context) }
 
-// exitError is an error with its exit code.
 type exitError struct {
 	code int
 	err  error

@@ -23,7 +23,6 @@ type output struct {
 	gone    atomic.Bool
 }
 
-// Write implements io.Writer.
 func (o *output) Write(p []byte) (n int, err error) {
 	if !o.gone.Load() {
 		n, err = o.file.Write(p)
@@ -50,7 +49,6 @@ func (w *world) outlive() {
 // A stdout flushes stderr before each write, so that lines stay in order if both lead to the same place.
 type stdout struct{ stderr *terminal.Backlog }
 
-// Write implements io.Writer.
 func (s stdout) Write(p []byte) (int, error) {
 	s.stderr.Flush(100 * time.Millisecond)
 	return os.Stdout.Write(p)

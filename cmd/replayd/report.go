@@ -26,7 +26,6 @@ import (
 	"replayd/internal/terminal"
 )
 
-// reportFlags are the flags of report.
 type reportFlags struct {
 	paths     cli.Lines
 	merge     bool
@@ -80,7 +79,6 @@ is ./artifacts.`,
 	return c
 }
 
-// find checks the flags and finds the runs.
 func (o *reportFlags) find(args []string) ([]result.Source, error) {
 	var f fault.List
 	f.If(!slices.Contains([]string{"auto", "dark", "light"}, o.theme),
@@ -137,7 +135,6 @@ func (o *reportFlags) read(w *world, sources []result.Source) (runs []result.Run
 	return runs, leftOut, nil
 }
 
-// write writes the report.
 func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) error {
 	runs, leftOut, err := o.read(w, sources)
 	switch {
@@ -180,7 +177,6 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	return err
 }
 
-// outputPath returns the folder and the name of the page's file.
 func (o *reportFlags) outputPath() (dir, name string) {
 	switch {
 	case strings.HasSuffix(o.output, ".html"), strings.HasSuffix(o.output, ".htm"):

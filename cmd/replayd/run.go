@@ -18,7 +18,6 @@ import (
 	"replayd/internal/terminal"
 )
 
-// A runCommand executes run with its flags.
 type runCommand struct{ *cli.Flags }
 
 func newRun(w *world) *cobra.Command {

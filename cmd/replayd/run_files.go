@@ -150,7 +150,6 @@ func (a *account) save() error {
 	return errors.Join(errs...)
 }
 
-// report prints the tables.
 func (a *account) report() error {
 	if a.collector == nil {
 		return a.summary.WriteTable(a.out, a.ledger, a.columns)

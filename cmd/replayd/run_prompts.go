@@ -51,7 +51,6 @@ type savedRow struct {
 	Output    int      `json:"output_length,omitempty"`
 }
 
-// openPrompts creates the file.
 func (a *account) openPrompts() error {
 	if a.order.SavePrompts == "" {
 		return nil
@@ -64,7 +63,6 @@ func (a *account) openPrompts() error {
 	return nil
 }
 
-// add writes one request.
 func (p *promptFile) add(s replay.Sent) {
 	var body struct {
 		Messages json.RawMessage `json:"messages"`

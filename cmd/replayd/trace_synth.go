@@ -37,10 +37,8 @@ func newTraceSynth(w *world) *cobra.Command {
 	return c
 }
 
-// A synthCommand executes trace synth with its flags.
 type synthCommand struct{ *cli.Synth }
 
-// rows returns the rows of the new trace.
 func (o *synthCommand) rows(c *cobra.Command, w *world, args []string) (rows []trace.Record, untimed bool, err error) {
 	if len(args) == 0 {
 		rows, err = o.Draft.Records()

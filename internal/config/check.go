@@ -134,7 +134,6 @@ func checkName(f *fault.List, at, name string, seen map[string]bool) {
 	seen[name] = true
 }
 
-// checkComparisons checks the comparisons and their references.
 func (c *Config) checkComparisons(targets map[string]*Target, f *fault.List) {
 	workloads := map[string]*Workload{}
 	for i := range c.Workloads {

@@ -36,7 +36,6 @@ func (w *Workload) Made() (synth.Synthetic, error) {
 // Given reports whether a dataset is configured.
 func (d Dataset) Given() bool { return d.Format != "" || d.Path != "" }
 
-// checkRows checks the source of the rows and their arrival.
 func (w *Workload) checkRows(at string, f *fault.List) {
 	switch made, texts := w.Synthetic.Given(), w.Dataset.Given(); {
 	case w.Trace.Path == "" && !made && !texts:

@@ -95,7 +95,6 @@ func (d document) Read() (keys map[string]any, err error) { return d.keys, nil }
 // ReadBytes is for a provider that leaves the parsing to koanf.
 func (d document) ReadBytes() ([]byte, error) { return nil, errors.ErrUnsupported }
 
-// readFile returns the content of a file.
 func readFile(path string) ([]byte, error) {
 	f, err := file.OpenSoon(path) // a check may get its file from a pipe
 	if err != nil {

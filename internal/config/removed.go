@@ -64,7 +64,6 @@ func unknownAt(path, key string, known []string) fault.Fault {
 	return fault.Fault{Key: path, Want: unknownKey + spelling.DidYouMean(key, "", known)}
 }
 
-// isUnknown reports whether f is the fault of an unknown key.
 func isUnknown(f fault.Fault) bool {
 	return strings.HasPrefix(f.Want, unknownKey) || strings.HasPrefix(f.Want, removedKey)
 }

@@ -45,7 +45,6 @@ func (s SLO) check(at string, t *Target, f *fault.List) {
 	f.If(!(o > 0 && o < 1), at+".objective", "want a number > 0 and < 1, got %v", o)
 }
 
-// keysOfSLO lists the keys of an SLO.
 func keysOfSLO() []string {
 	keys := []string{"objective", "session"}
 	for _, q := range measure.Quantities() {

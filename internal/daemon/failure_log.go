@@ -117,13 +117,11 @@ func (c *failureLog) take(counts bool) []failureLine {
 	return all
 }
 
-// A failureObserver observes the requests of one workload.
 type failureObserver struct {
 	workload string
 	add      func(workload, what string, n int, id, err string)
 }
 
-// Observe implements replay.Observer.
 func (c failureObserver) Observe(r *measure.Request) {
 	if r.Outcome.Failed() {
 		c.add(c.workload, "failed: "+string(r.Outcome), 1, r.ID, string(r.Error))

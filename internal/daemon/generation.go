@@ -132,7 +132,6 @@ func (s *shared) engine(target string) (source loadSource, known bool) {
 	return source, known
 }
 
-// load returns the load of the engines behind a target.
 func (s *shared) load(target string) (limits.Load, error) {
 	if engine, known := s.engine(target); known {
 		return engine.load()

@@ -115,7 +115,6 @@ func (w *workload) after(before *workload, at *replay.Instant) time.Time {
 	return at.Wall
 }
 
-// sameRows reports whether a workload has the rows of another one.
 func (w *workload) sameRows(of *workload) bool {
 	a, b := w.config, of.config
 	for _, c := range []*config.Workload{&a, &b} {

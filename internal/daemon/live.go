@@ -36,7 +36,6 @@ func (w *workload) show(b *live.Board) {
 // A card passes requests to the live page.
 type card struct{ w *workload }
 
-// Observe implements replay.Observer.
 func (c card) Observe(r *measure.Request) { c.w.shown.Load().Observe(r) }
 
 // inWords describes when a workload sends its rows, and how it changes them.

@@ -30,7 +30,6 @@ func (g *Generation) Pause(workload string, paused bool) (changed []string, know
 	return changed, known, err
 }
 
-// logPaused logs the changes of Pause.
 func (g *Generation) logPaused(workloads []string, paused bool) {
 	verb := map[bool]string{true: "paused", false: "resumed"}[paused]
 	for _, name := range workloads {

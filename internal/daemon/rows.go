@@ -21,7 +21,6 @@ import (
 	"replayd/internal/trace"
 )
 
-// A rowSource is the source of a workload's rows.
 type rowSource struct {
 	source schedule.Source
 	stats  trace.Stats   // of the trace; of other rows see noTrace
@@ -147,7 +146,6 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	return &rowSource{source: source, stats: stats}, file.Close()
 }
 
-// syntheticRows generates rows as they are needed.
 func syntheticRows(c config.Workload) (*rowSource, error) {
 	made, err := c.Made()
 	if err != nil {

@@ -25,7 +25,6 @@ type retry struct {
 	said  string // the error
 }
 
-// failed notes that a try has failed.
 func (r *retry) failed(c config.Config, err error) {
 	*r = retry{pause: min(max(retryFirst, 2*r.pause), retryMost), files: awaited(c), said: err.Error()}
 	r.seen, r.at = states(r.files), time.Now().Add(r.pause)

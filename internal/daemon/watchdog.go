@@ -50,14 +50,12 @@ func newWatchdog(log *slog.Logger, note func(slog.Level, string)) *watchdog {
 	return &watchdog{log: log, note: note, all: map[any]*watched{}}
 }
 
-// watch adds a part under a key.
 func (d *watchdog) watch(key any, w *watched) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all[key] = w
 }
 
-// forget removes a part that has ended.
 func (d *watchdog) forget(key any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +75,6 @@ func (d *watchdog) left(kind string) (all []*watched) {
 	return all
 }
 
-// run looks every second until ctx is done.
 func (d *watchdog) run(ctx context.Context) {
 	tick := time.NewTicker(watchdogEvery)
 	defer tick.Stop()

@@ -116,7 +116,6 @@ func (w *workload) setFailure(why error) {
 	w.count.Fault(why != nil)
 }
 
-// now returns what is played.
 func (w *workload) now() played {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,7 +260,6 @@ func (s side) join(w *replay.Workload, slo measure.SLO, rows string) {
 	w.Due, w.Unsent = to.Due, to.Unsent
 }
 
-// same says whether a comparison has these sides.
 func (c *comparedSides) same(with config.Comparison, sides [2]config.Workload, servers [2]*server) bool {
 	return c.config == with && reflect.DeepEqual(c.workloads, sides) && c.servers == servers
 }

@@ -68,7 +68,6 @@ func (g *Generation) start(ctx, hard context.Context, w *workload, from handover
 	})
 }
 
-// prepare prepares the runner.
 func (g *Generation) prepare(w *workload, from handover) {
 	// Copies, not g: a workload that continues over a reload must not keep the old generation in memory.
 	c, t, o, shared := w.config, w.server.config, g.options, g.shared
@@ -130,7 +129,6 @@ func (w *workload) traffic() replay.Traffic {
 	return t
 }
 
-// hooks returns the observers of the workload.
 func (w *workload) hooks(o *Options, sink replay.Observer) replay.Hooks {
 	h := replay.Hooks{
 		Observers: append([]replay.Observer{sink}, o.Observers...),

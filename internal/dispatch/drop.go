@@ -20,7 +20,6 @@ func (d *Dispatcher) filter(r *Row, now time.Time) {
 	}
 }
 
-// expect counts a row as due.
 func (d *Dispatcher) expect(r *Row) {
 	if !r.expected {
 		r.expected, d.underWay = true, true

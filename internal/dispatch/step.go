@@ -159,7 +159,6 @@ func (d *Dispatcher) refuse(r *Row, reason measure.DropReason, now time.Time) {
 	}
 }
 
-// ended handles the end of a row in flight.
 func (d *Dispatcher) ended(now time.Time, e Event) {
 	r, o := e.Row, e.Outcome
 	d.giveBack(r)

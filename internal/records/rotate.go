@@ -54,7 +54,6 @@ func shift(path string, keep int) error {
 	return os.Rename(path, oldRecords(path, 1))
 }
 
-// discard removes the nth rotated file.
 func discard(path string, n int) error {
 	for _, suffix := range []string{"", compressed} {
 		if err := os.Remove(oldRecords(path, n) + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {

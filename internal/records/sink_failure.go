@@ -18,7 +18,6 @@ type failure struct {
 	losses uint64    // lost records at the end of the previous failure
 }
 
-// report logs that records are lost, and why.
 func (f *failure) report(err error) {
 	if err.Error() != f.err {
 		f.log.Error("records are lost: the file cannot be written", "err", err)

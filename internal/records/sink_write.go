@@ -148,7 +148,6 @@ func (s *Sink) send() (n int, err error) {
 	return n, err
 }
 
-// rotate renames the file and opens a new one.
 func (s *Sink) rotate() (err error) {
 	s.close()
 	if err := shift(s.options.Path, s.options.Keep); err != nil {

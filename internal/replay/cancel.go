@@ -27,7 +27,6 @@ func (c *Cancel) Check() (f fault.List) {
 	return f
 }
 
-// cancels reports whether a row's request is to be cancelled.
 func (c Cancel) cancels(due *schedule.Due) bool {
 	if c.Ratio <= 0 {
 		return false

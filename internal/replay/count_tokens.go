@@ -39,7 +39,6 @@ func countInput(
 	return tokens, nil
 }
 
-// contents returns the texts of messages.
 func contents(messages json.RawMessage) (texts []string) {
 	var all []struct {
 		Content json.RawMessage `json:"content"`

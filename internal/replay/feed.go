@@ -171,7 +171,6 @@ var (
 	errOffPlan = errors.New("the clock was set back by more than a loop")
 )
 
-// readLoop reads the rows of one loop from an instant on.
 func (f *feed) readLoop(ctx context.Context, l *reading, from time.Time) error {
 	rows, err := f.r.w.Plan.Rows(l.Loop.Loop, from)
 	if err != nil {
@@ -278,7 +277,6 @@ func (f *feed) lighten(row *dispatch.Row) {
 	row.Weight = weigh(&row.Due.Record)
 }
 
-// hand passes a row to the dispatcher.
 func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	e := dispatch.Event{Kind: dispatch.RowRead, Loop: l.Loop, Row: row}
 	if f.r.closed || !row.Due.At.After(f.r.w.clock().Wall) { // the row may be sent at once

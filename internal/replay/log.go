@@ -38,7 +38,6 @@ type journal struct {
 	choices, slow   seldom
 }
 
-// add queues a log line or a callback.
 func (j *journal) add(line func()) {
 	if len(j.queue) == maxLogLines {
 		j.lost++
@@ -242,7 +241,6 @@ func (j *journal) rejoined(why dispatch.Rejoin, by time.Duration) {
 	})
 }
 
-// guard reports a change of the guard.
 func (j *journal) guard(level slog.Level, text string) {
 	write := j.line(level, text)
 	j.add(func() {

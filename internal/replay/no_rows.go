@@ -22,7 +22,6 @@ type unread struct{ error }
 
 func (u unread) Unwrap() error { return u.error }
 
-// unread returns an error of reading rows.
 func (f *feed) unread(err error) error {
 	return unread{fmt.Errorf("workload %s: %w", f.r.w.Name, err)}
 }

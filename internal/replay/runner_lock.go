@@ -14,7 +14,6 @@ type runnerLock struct {
 	wanted atomic.Pointer[alarm] // a stack of alarms with pending steps
 }
 
-// Lock implements sync.Locker.
 func (g *runnerLock) Lock() {
 	g.mu.Lock()
 	g.turns.Add(1)

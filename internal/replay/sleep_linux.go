@@ -31,7 +31,6 @@ func NewSleeper() (Sleeper, error) {
 	return &kernelTimers{event: fd}, nil
 }
 
-// Until implements Sleeper.
 func (k *kernelTimers) Until(at time.Time) {
 	if !k.fine {
 		runtime.LockOSThread()
@@ -75,12 +74,10 @@ func (k *kernelTimers) Until(at time.Time) {
 	}
 }
 
-// Wake implements Sleeper.
 func (k *kernelTimers) Wake() {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 1)
 	_, _ = unix.Write(k.event, b[:]) // EAGAIN means that a wake is pending already
 }
 
-// Close implements Sleeper.
 func (k *kernelTimers) Close() error { return unix.Close(k.event) }

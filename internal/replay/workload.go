@@ -169,7 +169,6 @@ func (w *Workload) side() side {
 	return baseline
 }
 
-// clock reads the monotonic and the wall clock.
 func (e *Environment) clock() dispatch.Clock {
 	now := time.Now()
 	if e.Wall == nil {

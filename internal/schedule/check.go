@@ -96,7 +96,6 @@ func (s Shard) check() (f fault.List) {
 	return f
 }
 
-// checkSource checks the options against the source.
 func (o *Options) checkSource(src Source) (f fault.List) {
 	span := src.Last - o.From
 	switch {

@@ -58,7 +58,6 @@ func (r *Rows) Next() (Due, error) {
 	}
 }
 
-// has reports whether a row belongs to the shard.
 func (s Shard) has(r *trace.Record) bool {
 	return s.Of <= 1 || r.Shard(s.Of) == int(s.Index)
 }

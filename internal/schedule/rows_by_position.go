@@ -118,7 +118,6 @@ func (p *Plan) countWindow() error {
 	}
 }
 
-// checkWindow refuses a window without rows.
 func (p *Plan) checkWindow(want string) error {
 	switch {
 	case p.window > 0:

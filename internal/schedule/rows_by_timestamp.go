@@ -175,7 +175,6 @@ func (p *Plan) lastFrom(offset time.Duration) (last time.Duration, ok bool, err 
 	}
 }
 
-// findFinal finds the last row with Options.Rows.
 func (p *Plan) findFinal() error {
 	next, err := p.openWindow()
 	if err != nil {

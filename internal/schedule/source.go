@@ -87,7 +87,6 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 	return src
 }
 
-// group returns the indices of the rows of each session.
 func group(rows []trace.Record) (sessions [][]int) {
 	indices := map[string]int{}
 	for i, r := range rows {

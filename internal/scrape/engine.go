@@ -19,7 +19,6 @@ import (
 // used.
 const MissedLimit = 3
 
-// An address identifies one engine of a target.
 type address struct{ target, replica string }
 
 // An engine holds everything known about one address.

@@ -191,7 +191,6 @@ func hasProvenEnd(resp *http.Response) bool {
 	return resp.ContentLength >= 0 || slices.Contains(resp.TransferEncoding, "chunked") || resp.ProtoMajor >= 2
 }
 
-// readBody reads and decompresses the whole body.
 func readBody(resp *http.Response) ([]byte, error) {
 	from, err := unzipped(resp)
 	if err != nil {

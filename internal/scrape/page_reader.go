@@ -35,7 +35,6 @@ func (r *reader) wants(name []byte) bool {
 	return r.lastWant
 }
 
-// count counts a sample and checks maxSamples.
 func (r *reader) count() error {
 	r.page.Total++
 	if r.page.Total > maxSamples {
