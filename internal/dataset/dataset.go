@@ -218,7 +218,6 @@ func (b *builder) remember(bytes int, at string) error {
 	return nil
 }
 
-// full reports whether the set has as many rows as requested.
 func (b *builder) full() bool {
 	return b.options.Most > 0 && len(b.set.records)+b.pending >= b.options.Most
 }

@@ -47,7 +47,6 @@ func (t *turn) row() trace.Record {
 	return r
 }
 
-// A conversation has the turns of a session.
 type conversation struct {
 	session, name string
 	line          int
@@ -91,7 +90,6 @@ func (b *builder) either(o object) error {
 	return b.single(o)
 }
 
-// converse makes rows of the conversations.
 func (b *builder) converse() error {
 	b.pending = 0
 	if b.faults.Count > 0 {

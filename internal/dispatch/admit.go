@@ -106,7 +106,6 @@ func (d *Dispatcher) SendAgain(r *Row, now time.Time) (full limits.Bound) {
 	return full
 }
 
-// refused reports that the budget holds a row back.
 func (d *Dispatcher) refused(r *Row, why refusal, now time.Time) {
 	if why == tooLarge {
 		d.do(Action{Kind: TooLarge, Row: r})
@@ -118,7 +117,6 @@ func (d *Dispatcher) refused(r *Row, why refusal, now time.Time) {
 	}
 }
 
-// refund returns the charge of a row that is not sent.
 func (d *Dispatcher) refund(r *Row) {
 	if r.charged.IsZero() {
 		return

@@ -109,7 +109,6 @@ func (d *Dispatcher) prebuildNext(r *Row) {
 	}
 }
 
-// isUnbuilt reports whether a row's message has not been built yet.
 func (r *Row) isUnbuilt() bool {
 	return r.Message.Body == nil && r.Message.Err == nil && !r.building && !r.Filtered && r.state != gone && r.state != flying
 }
@@ -118,7 +117,6 @@ func (d *Dispatcher) fits(r *Row, bound int) bool {
 	return d.bytes == 0 || d.bytes+r.size() <= bound
 }
 
-// giveBack releases a row's message and its reserved bytes.
 func (d *Dispatcher) giveBack(r *Row) {
 	if r.Reserved == 0 || r.building {
 		return

@@ -193,7 +193,6 @@ func (d *Dispatcher) drawn(now time.Time) bool {
 	}
 }
 
-// comeUp makes a row of a closed loop due.
 func (d *Dispatcher) comeUp(r *Row, now time.Time) {
 	d.enter(r.loop)
 	r.loop.played = true

@@ -108,7 +108,6 @@ func New(c Config) *Dispatcher {
 	return d
 }
 
-// do adds an action to the result of the running Step.
 func (d *Dispatcher) do(a Action) {
 	d.out = append(d.out, a)
 	if d.Moves != nil {
@@ -116,7 +115,6 @@ func (d *Dispatcher) do(a Action) {
 	}
 }
 
-// lists are the rows by state.
 type lists struct {
 	upcoming list    // in order of due; of a closed loop in its order, without turns that wait for an earlier one
 	called   list    // closed loop: turns that may go, taken before new conversations
@@ -147,7 +145,6 @@ type missed struct {
 	lag       time.Duration // length of a standstill that is not reported yet; 0: none
 }
 
-// ending is the state of the end of a plan.
 type ending struct {
 	bounded   []*Loop   // loops with an end of their own that has not come, in order
 	ends      time.Time // nothing comes due from this instant on; zero: no end

@@ -30,7 +30,6 @@ func (d *Dispatcher) expect(r *Row) {
 	}
 }
 
-// drop ends a row that was due and is not sent.
 func (d *Dispatcher) drop(r *Row, reason measure.DropReason) {
 	d.to(r, gone)
 	d.uncount(r)
@@ -75,7 +74,6 @@ func (d *Dispatcher) detach(r *Row) {
 	d.unsettled = d.unsettled || r.loop.Over()
 }
 
-// hasEnded reports whether the plan has ended at an instant.
 func (d *Dispatcher) hasEnded(at time.Time) bool { return !d.ends.IsZero() && !at.Before(d.ends) }
 
 // endsBefore reports whether the plan or the row's loop has ended at an instant.

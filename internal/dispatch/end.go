@@ -205,7 +205,6 @@ func (d *Dispatcher) dropUndue() {
 	}
 }
 
-// forgetUndue forgets all rows that are not due yet.
 func (d *Dispatcher) forgetUndue() {
 	lists := []*list{&d.upcoming, &d.called}
 	for _, n := range slices.Sorted(maps.Keys(d.loops)) {

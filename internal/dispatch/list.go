@@ -13,7 +13,6 @@ const (
 	chains
 )
 
-// A link is a row's place in a list.
 type link struct {
 	in            *list
 	before, after *Row

@@ -80,7 +80,6 @@ type Message struct {
 	Form    uint64 // see openai.Client.Form
 }
 
-// A state says in which list a row is.
 type state uint8
 
 const (

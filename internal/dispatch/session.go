@@ -209,7 +209,6 @@ func (d *Dispatcher) freeNext(t *turn) {
 	}
 }
 
-// part removes a row from its session.
 func (d *Dispatcher) part(r *Row) {
 	s := r.session
 	if s == nil {

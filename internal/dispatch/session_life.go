@@ -41,7 +41,6 @@ func (d *Dispatcher) vacate(failed bool) {
 	d.takePlaces(-1)
 }
 
-// begin begins a session when its first row comes due.
 func (d *Dispatcher) begin(r *Row, at time.Time) {
 	s := r.session
 	if s == nil || !s.begun.IsZero() {

@@ -64,7 +64,6 @@ func (d *Dispatcher) stirs(e Event, now time.Time) bool {
 // keptActions is how many actions the slice of a Step has room for when it is kept.
 const keptActions = 1 << 12
 
-// handle applies an event.
 func (d *Dispatcher) handle(now Clock, e Event) {
 	switch e.Kind {
 	case Tick, Poll:

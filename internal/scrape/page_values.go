@@ -60,7 +60,6 @@ func matching(list []Sample, match string) []Sample {
 	return kept
 }
 
-// rank returns the data-parallel rank of the sample.
 func (r Row) rank(p *Page, s Sample) secret.Text {
 	if r.Rank == "" {
 		return ""

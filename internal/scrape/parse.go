@@ -57,7 +57,6 @@ func beginsLikeNoPage(body []byte) bool {
 	return len(body) > 0 && strings.IndexByte("{[<", body[0]) >= 0
 }
 
-// isText reports whether body begins like text.
 func isText(body []byte) bool {
 	for i, r := range string(body[:min(len(body), 256)]) {
 		if r < ' ' && r != '\t' && r != '\r' && r != '\n' || r == utf8.RuneError && i < 253 { // the cut may split the last rune

@@ -115,7 +115,6 @@ func (r Row) reads() []string {
 	return names
 }
 
-// added returns the row for the family r.Plus.
 func (r Row) added() Row {
 	r.Family, r.Plus = r.Plus, ""
 	return r

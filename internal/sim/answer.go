@@ -130,7 +130,6 @@ func usageJSON(prompt, output, cached, reasoning int) []byte {
 	return append(b, "}}"...)
 }
 
-// errorJSON returns vLLM's error object.
 func errorJSON(status int, kind, text string) []byte {
 	return []byte(`{"error":{"message":` + quote(text) + `,"type":` + quote(kind) + `,"param":null,"code":` + strconv.Itoa(status) + `}}`)
 }

@@ -33,7 +33,6 @@ type Batch struct {
 	admitted   []*Seat   // since Admitted was called
 }
 
-// work describes a request to the engine.
 type work struct {
 	prompt int      // tokens
 	keys   []uint64 // of the prompt's whole blocks
@@ -118,7 +117,6 @@ func (b *Batch) admit(s *Seat, at time.Time) {
 	}
 }
 
-// isShared says whether the streams have shared steps.
 func (b *Batch) isShared() bool { return b.options.StepTokens > 0 }
 
 // Admitted returns the requests whose prefill has begun since the last call, unless the streams share steps.

@@ -9,7 +9,6 @@ import (
 	"slices"
 )
 
-// messages adds the texts of a chat.
 func (p *prompt) messages(ms []message) error {
 	if len(ms) == 0 {
 		return errors.New("messages: want at least one message, got none")
@@ -79,7 +78,6 @@ func (p *prompt) one(raw json.RawMessage) error {
 	return errors.New("prompt: want a string, a list of token ids from 0 to 2147483647, or a list of exactly one of these")
 }
 
-// text adds a JSON string.
 func (p *prompt) text(raw json.RawMessage) error {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {

@@ -84,7 +84,6 @@ func (x *exchange) pass(ctx context.Context, gap time.Duration, tokens int) erro
 	return nil
 }
 
-// step waits for the next token of shared steps.
 func (x *exchange) step(ctx context.Context) error {
 	for {
 		if at, ok := x.engine.batch.next(x.seat); ok {
@@ -114,7 +113,6 @@ func (x *exchange) token(tokens int) {
 	x.last = now
 }
 
-// wait sleeps until x.due.
 func (x *exchange) wait(ctx context.Context) error {
 	d := time.Until(x.due)
 	if d <= 0 {

@@ -33,7 +33,6 @@ type journal struct {
 	out io.Writer
 }
 
-// enter adds a finished exchange to the log.
 func (j *journal) enter(x *exchange) {
 	if j == nil {
 		return

@@ -22,7 +22,6 @@ const (
 // errLeft says that the client is gone.
 var errLeft = errors.New("the client left")
 
-// exchange is one request to the API and its answer.
 type exchange struct {
 	engine  *Engine
 	api     *api
@@ -149,7 +148,6 @@ func (x *exchange) read(r *http.Request) error {
 	return err
 }
 
-// plan draws the length of the answer.
 func (x *exchange) plan() {
 	x.length, x.reason = x.request.max, reasonLength
 	if natural := answerLength(x.draws); !x.request.ignoreEOS && natural < x.request.max {

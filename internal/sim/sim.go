@@ -123,7 +123,6 @@ func (e *Engine) models(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(list + `]}`))
 }
 
-// quote returns a JSON string.
 func quote(s string) string {
 	b, err := json.Marshal(s)
 	if err != nil {

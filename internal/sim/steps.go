@@ -161,7 +161,6 @@ func (b *Batch) follow() {
 	}
 }
 
-// stepEnded runs on the timer.
 func (b *Batch) stepEnded() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

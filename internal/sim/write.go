@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// fail answers with vLLM's error object.
 func (x *exchange) fail(status int, kind, text string) {
 	x.entry.Status = status
 	x.w.Header().Set("Content-Type", "application/json")

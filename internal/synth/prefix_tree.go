@@ -37,7 +37,6 @@ func newForest(s RescaleOptions) *forest {
 	}
 }
 
-// plant adds a row's ids and returns their nodes.
 func (f *forest) plant(ids []uint64) []uint32 {
 	path := make([]uint32, len(ids))
 	parent := uint32(0)
@@ -58,7 +57,6 @@ func (f *forest) plant(ids []uint64) []uint32 {
 	return path
 }
 
-// scaled returns the scaled number of blocks of a shared prefix.
 func (f *forest) scaled(depth int) int {
 	return int(math.Floor(float64(depth)*f.PrefixLen + 0.5))
 }

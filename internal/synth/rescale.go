@@ -113,7 +113,6 @@ func Rescale(rows []trace.Record, s RescaleOptions) ([]trace.Record, error) {
 	return out, nil
 }
 
-// tree returns the number of the tree of a row.
 func (s *RescaleOptions) tree(r *trace.Record) int {
 	if s.PrefixRoot <= 1 {
 		return 0

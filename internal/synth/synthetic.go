@@ -101,13 +101,11 @@ func (s Synthetic) Rows() (next func() trace.Record) {
 	}
 }
 
-// plain reports whether rows are lengths only.
 func (s *Synthetic) plain() bool { return !s.talks() && s.System == 0 }
 
 // talks reports whether conversations can have several turns.
 func (s *Synthetic) talks() bool { return s.Turns.Mean > 1 || s.Turns.Stddev > 0 || s.Users > 0 }
 
-// gap returns the time between two turns of a user.
 func (s *Synthetic) gap() time.Duration {
 	if s.Rate == 0 {
 		return 0

@@ -117,7 +117,6 @@ type block struct {
 	node      uint64
 }
 
-// findShared finds what the first turn of a conversation shares.
 func (m *drafting) findShared(r *trace.Record) {
 	m.known = nil
 	size, system := m.BlockTokens, m.Rows.System

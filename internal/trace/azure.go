@@ -18,7 +18,6 @@ func azureLayout(header []byte) (layout, bool) {
 	return layout{decode: decodeAzure, rebased: true}, string(header) == azureHeader
 }
 
-// decodeAzure reads a row below the header.
 func decodeAzure(line []byte, r *row) fault.List {
 	r.clear()
 	columns := bytes.Split(line, []byte(","))

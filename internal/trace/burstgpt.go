@@ -42,7 +42,6 @@ func burstLayout(header []byte) (layout, bool) {
 	return layout{decode: b.decode, unit: time.Second, rebased: true}, min(b.at, b.input, b.output) >= 0
 }
 
-// decode reads a row below the header.
 func (b burst) decode(line []byte, r *row) fault.List {
 	r.clear()
 	columns, ok := cells(line)

@@ -200,7 +200,6 @@ func (f *File) measure(ctx context.Context, figures *statsCollector, size int) e
 	return nil
 }
 
-// faults collects the faults of a file.
 type faults struct {
 	name string
 	fault.Tally

@@ -108,7 +108,6 @@ func (p *pass) sessionOf(r *row) uint32 {
 	return p.sessions.Find(ids.Hash(r.Session))
 }
 
-// takeTurn registers a row as the latest of its session.
 func (p *pass) takeTurn(r *row, session uint32) {
 	t := turn{r.at, uint32(min(r.Line, math.MaxUint32)), uint32(r.Number)}
 	if session == 0 {
@@ -190,7 +189,6 @@ func (p *pass) instant(at int64) string {
 	return inUnits(time.Duration(at), p.layout.unit)
 }
 
-// fit checks the number of ids against the row's length.
 func (p *pass) fit(r *row) fault.List {
 	if len(r.Blocks) == 0 {
 		return nil

@@ -38,7 +38,6 @@ func namesOf(formats ...Format) (names []string) {
 	return names
 }
 
-// A layout says how to read a file.
 type layout struct {
 	decode  decoder
 	unit    time.Duration // of a timestamp; 0 if timestamps are dates

@@ -204,7 +204,6 @@ func (l *lowering) describe(s *Stats, name string) {
 	}
 }
 
-// A spool is a temporary file of limited size.
 type spool struct {
 	file        *os.File
 	out         *bufio.Writer

@@ -29,7 +29,6 @@ const maxMillis = 9_000_000_000_000
 
 func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}, claimed: -1, object: r.object} }
 
-// A dialect is a variant of the JSON formats.
 type dialect struct {
 	unit    time.Duration // of a timestamp
 	lengths bool          // rows have timestamp, input_length, output_length and hash_ids; other fields are ignored

@@ -164,7 +164,6 @@ func decompress(in io.Reader) (plain io.Reader, kind string, err error) {
 	return plain, kind, err
 }
 
-// counted counts the bytes read through it.
 type counted struct {
 	in    io.Reader
 	bytes int64

@@ -51,7 +51,6 @@ type Balance struct {
 	Largest float64 // input and output tokens of the largest shard / mean over shards
 }
 
-// statsCollector computes Stats from rows in due order.
 type statsCollector struct {
 	prompts       Prompts
 	input, output stats.Counts

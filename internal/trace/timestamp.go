@@ -52,7 +52,6 @@ func nanosOfFloat(text string, unit time.Duration) (int64, bool) {
 	return int64(whole)*int64(unit) + int64(math.Round(fraction*float64(unit))), true
 }
 
-// inUnits formats a duration as appendUnits does.
 func inUnits(d, unit time.Duration) string { return string(appendUnits(nil, d, unit)) }
 
 // appendUnits appends a duration ≥ 0 as a number of units, with as many digits as it needs. A unit is a power of ten of

@@ -32,7 +32,6 @@ type wekaCall struct {
 	agent         *wekaAgent // not nil: the entry is a sub-agent and not a call
 }
 
-// A wekaAgent is a sub-agent of a session.
 type wekaAgent struct {
 	id     string
 	kind   string

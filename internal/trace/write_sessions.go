@@ -32,7 +32,6 @@ func (w *Writer) positionsOf(r *Record) []Edge {
 	return after
 }
 
-// put notes the row's position in the file.
 func (w *Writer) put(r *Record) {
 	if r.Session != "" {
 		w.position = append(w.position, make([]int, max(0, r.Number+1-len(w.position)))...)

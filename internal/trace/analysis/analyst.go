@@ -8,7 +8,6 @@ import (
 	"replayd/internal/trace/prefix"
 )
 
-// analyst computes an Analysis, one row at a time.
 type analyst struct {
 	stats        *trace.Stats
 	input, total stats.Counts

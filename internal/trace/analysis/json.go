@@ -150,7 +150,6 @@ func length(s stats.Summary, sum ...int64) any {
 // count is length for counts, which have a sum.
 func count(s stats.Summary) any { return length(s, s.Sum) }
 
-// ratio returns part / whole, or 0 if whole is 0.
 func ratio(part, whole int64) float64 {
 	if whole == 0 {
 		return 0

@@ -120,7 +120,6 @@ func (r *recency) compact(more int) {
 	}
 }
 
-// lru returns the hits by cache size.
 func (r *recency) lru() LRU {
 	for i := 1; i < len(r.blocks); i++ {
 		r.blocks[i] += r.blocks[i-1]
