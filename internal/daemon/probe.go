@@ -63,13 +63,26 @@ func readPage(ctx context.Context, t config.Target, address, userAgent string) (
 		return limits.Load{}, fmt.Errorf("want an address such as http://127.0.0.1:8000, got %q", secret.Shown(address))
 	}
 	o := scrape.TargetOptions{
-		Target: t.Name, URL: address, Interval: probeTime, HTTP: t.ScrapeHTTP(),
+		Target: t.Name, URL: address, Page: t.Metrics.URL, Interval: probeTime, HTTP: t.ScrapeHTTP(),
 		UserAgent: userAgent, Log: slog.New(slog.DiscardHandler), Map: t.Metrics.Map,
 	}
-	if strings.HasSuffix(u.Path, "/metrics") {
+	page, err := url.Parse(t.Metrics.URL)
+	switch isPage := strings.HasSuffix(u.Path, "/metrics"); {
+	case isPage:
 		o.Page = address
+	case err == nil && page.Host != "": // the page that serve reads, at the engine that is named
+		page.Host = u.Host
+		o.Page = page.String()
 	}
-	return scrape.Look(ctx, o)
+	load, err := scrape.Look(ctx, o)
+	if err == nil || o.Page != "" || strings.Trim(u.Path, "/") == "" {
+		return load, err
+	}
+	o.Page = address // which may be a page of another name
+	if load, wrong := scrape.Look(ctx, o); wrong == nil {
+		return load, nil
+	}
+	return load, err
 }
 
 // lacking returns a fault for each limit whose metric the page lacks.

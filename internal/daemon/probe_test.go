@@ -19,6 +19,8 @@ func TestProbe(t *testing.T) {
 		pages.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 	}
 	say("/llama/metrics", "llamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n")
+	say("/engine/stats", "my_queue 3\n")
+	say("/other/stats", "vllm:num_requests_waiting 0\n")
 	say("/vllm/metrics", "vllm:num_requests_waiting 0\nvllm:kv_cache_usage_perc 0.25\n")
 	s := httptest.NewServer(pages)
 	defer s.Close()
@@ -26,6 +28,10 @@ func TestProbe(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`targets:
 - {name: a, url: "http://127.0.0.1:1"}
 - {name: b, url: "http://127.0.0.1:1"}
+- name: m
+  url: "http://127.0.0.1:1"
+  metrics: {url: "http://127.0.0.1:1/engine/stats", map: [{family: my_queue, as: requests_waiting}]}
+- {name: o, url: "http://127.0.0.1:1"}
 workloads:
 - name: both
   target: a
@@ -33,6 +39,8 @@ workloads:
   guard:
     waiting: 4
     kv_cache_usage: 0.9
+- {name: mapped, target: m, trace: {path: t.jsonl}, guard: {waiting: 4}}
+- {name: other, target: o, trace: {path: t.jsonl}, guard: {waiting: 4}}
 - {name: errors, target: b, trace: {path: t.jsonl}, guard: {error_ratio: 0.2}}
 `), 0o600); err != nil {
 		t.Fatal(err)
@@ -47,11 +55,13 @@ workloads:
 	}{
 		{map[string]string{"": s.URL + "/vllm/v1"}, ""},
 		{map[string]string{"a": s.URL + "/vllm/metrics"}, ""},
+		{map[string]string{"m": s.URL}, ""}, // the page is metrics.url, at this engine
+		{map[string]string{"o": s.URL + "/other/stats"}, ""},
 		{map[string]string{"b": s.URL + "/nothing"}, ""}, // no guard of this target needs a figure
 		{map[string]string{}, ""},
 		{
-			map[string]string{"b": s.URL, "": s.URL + "/llama"},
-			file + `:10: workloads[0] "both": guard.kv_cache_usage: want a limit on a figure that the engine shows, got one that the page of ` +
+			map[string]string{"b": s.URL, "m": s.URL, "": s.URL + "/llama"},
+			file + `:14: workloads[0] "both": guard.kv_cache_usage: want a limit on a figure that the engine shows, got one that the page of ` +
 				`llamacpp at ` + s.URL + `/llama lacks: it shows waiting only`,
 		},
 		{map[string]string{"a": s.URL + "/nothing/metrics"}, `probe of target a at ` + s.URL + `/nothing/metrics: `},
