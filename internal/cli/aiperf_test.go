@@ -113,6 +113,7 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--request-rate 2 --lanes 0":                                             "--lanes: want",
 		"--isl 5 --arrival exact":                                                `--arrival: want constant, poisson`,
 		"--isl 5 --server-metrics=":                                              "--server-metrics: want an http or https address",
+		"--isl 5 --metrics-map my_queue":                                         `--metrics-map: want FAMILY=NAME, got "my_queue": want a quantity of`,
 		"--isl 5 --gpu-telemetry=":                                               "--gpu-telemetry: want an http or https address",
 		"--isl 5 --slo-attainment-fraction 2":                                    "--slo-attainment-fraction: want 0 to 1, got 2",
 		"--input-file t.jsonl --synthesis-max-isl -1":                            "--synthesis-max-isl: want 1 to 16777216, or 0 for none, got -1",

@@ -40,6 +40,7 @@ type Flags struct {
 	Percentiles []float64
 	table       string
 	artifacts   string
+	metricsMap  []string
 	Gaps        bool
 	HelpAliases bool
 
@@ -95,6 +96,8 @@ func (o *Flags) own() Table {
 				"requests of its session send back, such as x-session-token"},
 			{"replica-header", "replica_header", &t.Replica, "header of an answer that names the replica; " +
 				"requests are counted by it"},
+			{"metrics-map", "targets[0].metrics.map[0].family targets[0].metrics.map[0].as", &o.metricsMap, "figures of an engine that replayd does not know, as FAMILY=NAME with " +
+				"a name such as requests_waiting, one or several"},
 			{"retry", "retry", (*string)(&t.Retry), "which requests are sent again: stale (a kept connection had just been " +
 				"closed) or never"},
 			{"host-header", "host_header", &t.Host, "Host of the requests, where it is not that of --url"},

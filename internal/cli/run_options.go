@@ -235,9 +235,12 @@ func (o *Flags) takeMetricsPages(c *config.Config) {
 	if o.artifacts != "" {
 		c.Targets[0].Metrics.Interval = SampleEvery
 	}
+	rows, err := config.RowsOf(o.metricsMap)
+	o.fault("--metrics-map", err)
+	c.Targets[0].Metrics.Map = rows
 	for i, page := range o.Aliases.serverMetrics {
 		t := config.DefaultTarget()
-		t.Metrics.Interval = SampleEvery
+		t.Metrics.Interval, t.Metrics.Map = SampleEvery, rows
 		t.Name, t.URL, t.Metrics.URL = fmt.Sprintf("metrics%d", i+1), c.Targets[0].URL, WithScheme(page)
 		t.FollowAddress() // of the requests, of which it gets none
 		c.Targets = append(c.Targets, t)

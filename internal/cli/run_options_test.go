@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"replayd/internal/config"
 	"replayd/internal/openai"
 )
 
@@ -62,5 +64,22 @@ func TestAPIOfAddress(t *testing.T) {
 		"want api completions, or an address without it"
 	if _, err := ordered(t, "--url h:1/v1/completions --api chat t.jsonl"); err == nil || err.Error() != both {
 		t.Errorf("want %s, got %v", both, err)
+	}
+}
+
+// The rows of --metrics-map are those of the server's page and of further pages.
+func TestMetricsMap(t *testing.T) {
+	r, err := ordered(t, "t.jsonl --url http://a:1 --metrics-map my_queue=requests_waiting --metrics-map slots=kv_cache_usage_ratio --server-metrics http://b:1/stats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := config.RowsOf([]string{"my_queue=requests_waiting", "slots=kv_cache_usage_ratio"})
+	if err != nil || want[1].Family != "slots" || want[1].Quantity != "kv_cache_usage_ratio" {
+		t.Fatalf("got %+v, %v", want, err)
+	}
+	for _, of := range r.Config.Targets {
+		if !slices.Equal(of.Metrics.Map, want) {
+			t.Errorf("%s: want the rows %+v, got %+v", of.Name, want, of.Metrics.Map)
+		}
 	}
 }

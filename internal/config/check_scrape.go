@@ -12,6 +12,7 @@ import (
 	"replayd/internal/fault"
 	"replayd/internal/gpu/dcgm"
 	"replayd/internal/openai"
+	"replayd/internal/scrape"
 )
 
 func (m Metrics) check(at string, f *fault.List) {
@@ -94,4 +95,21 @@ func checkAddress(f *fault.List, path, got, such string) {
 // scraped server.
 func checkInterval(f *fault.List, path string, d, none time.Duration) {
 	f.If(d != none && (d < time.Second || d > time.Hour), path, "want a duration from 1s to 1h, got %v", d)
+}
+
+// RowsOf returns the rows that texts such as my_queue=requests_waiting say.
+func RowsOf(texts []string) (rows []scrape.Row, err error) {
+	var f fault.List
+	for _, text := range texts {
+		row := scrape.Row{}
+		row.Family, row.Quantity, _ = strings.Cut(text, "=")
+		if wrong := row.Check(); len(wrong) > 0 {
+			f.Add("", "want FAMILY=NAME, got %q: %s", text, wrong[0].Want)
+		}
+		rows = append(rows, row)
+	}
+	if len(f) > 0 {
+		return nil, f.Err()
+	}
+	return rows, nil
 }
