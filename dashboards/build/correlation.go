@@ -138,6 +138,8 @@ func ofEngine() (first, more []*panel) {
 	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)
 	made, got := engineRate("replayd_engine_generation_tokens_total"), perSecond("replayd_tokens_total", `,kind="output"`)
 	prompt, looked := engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_queries_tokens_total")
+	hits := engineRate("replayd_engine_prefix_cache_hits_tokens_total")
+	cached := fmt.Sprintf(`(%s + (%s or vector(0)))`, hits, engineRate("replayd_engine_external_prefix_cache_hits_tokens_total"))
 	queue, prefill := mean("replayd_engine_queue_seconds", onTarget), mean("replayd_engine_prefill_seconds", onTarget)
 	first = []*panel{
 		timeseries("TTFT by part: queue, prefill, network", "s",
@@ -149,7 +151,7 @@ func ofEngine() (first, more []*panel) {
 			query{client, "client"}).
 			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow"),
 		timeseries("Requests in replayd and in the engine", "short",
-			"Requests that wait for a lane in replayd, are in flight, wait in the engine's queue, and run in the engine. A queue means more load than the engine can take. In flight above running plus queue: requests are held up in the network, a proxy or the API server. Running above in flight: other clients' traffic.",
+			"Requests that wait for a lane in replayd, are in flight, wait in the engine's queue, and run in the engine. A queue means more load than the engine can take. In flight above running plus queue: requests are held up in the network, a proxy or the API server. Running above in flight: other clients' traffic. While a prefill engine and a decode engine both have a request, it counts twice.",
 			"ReplaydOverload",
 			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
 			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
@@ -172,20 +174,26 @@ func ofEngine() (first, more []*panel) {
 			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
 			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red"),
 		timeseries("Prefix cache hit ratio", "percentunit",
-			"Fraction of prompt tokens found in the engine's prefix cache over 5 minutes: by the engine's metrics, by its answers to replayd, and for an endless cache over the whole trace. Far below the trace's ideal: evictions, a restart, or a router that sends turns of one session to several replicas.",
+			"Fraction of prompt tokens found in the engine's prefix cache, or in one outside it, over 5 minutes: by the engine's metrics, by its answers to replayd, and for an endless cache over the whole trace. Far below the trace's ideal: evictions, a restart, or a router that sends turns of one session to several replicas.",
 			"ReplaydPrefixHitsLow",
 			query{recorded("engine_prefix_cache_hit_ratio:rate5m"), "engine"}, query{recorded("cached_tokens_ratio:rate5m"), "client's own"},
 			query{recorded("trace_prefix_hit_ratio:rate5m"), "the trace's ideal"}).
 			set(object{"min": 0, "max": 1}).colored("^engine$", orange).colored("^client's own$", blue).
 			dashed("^the trace's ideal$", green),
 		timeseries("Prompt tokens: computed and cached", "si:tok/s",
-			"Prompt tokens per second that the engine received: found in the prefix cache, or to compute, which is the work of prefill. More to compute than before at the same place of the trace: the prefix cache has lost entries, and TTFT rises.",
+			"Prompt tokens per second that the engine received: found in the prefix cache or in one outside the engine, or to compute, which is the work of prefill. More to compute than before at the same place of the trace: the prefix cache has lost entries, and TTFT rises.",
 			"ReplaydPrefixHitsLow",
 			// llama.cpp counts reused tokens among those it looks up, but not among its prompt tokens; vLLM without a
 			// prefix cache looks up none.
-			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, engineRate("replayd_engine_prefix_cache_hits_tokens_total")), "to compute"},
-			query{engineRate("replayd_engine_prefix_cache_hits_tokens_total"), "found in the cache"}).
-			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in the cache$", green),
+			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, cached), "to compute"},
+			query{cached, "found in a cache"}).
+			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in a cache$", green),
+		timeseries("Speculative decoding: accepted drafts", "percentunit",
+			"Fraction of the drafted tokens that the model accepted. Below its usual value: other prompts, another sampling, or a draft model that does not fit; each step then yields fewer tokens, and TPOT rises. Empty: the engine does not draft, or does not say so.",
+			"ReplaydTPOTRegression",
+			query{engineRate("replayd_engine_speculative_accepted_tokens_total") + " / (" + engineRate("replayd_engine_speculative_drafted_tokens_total") + " > 0)", "accepted"},
+			query{"avg(" + gauge("speculative_acceptance_ratio") + " > 0)", "accepted, by the engine's ratio"}).
+			set(object{"min": 0, "max": 1}).colored("^accepted", green),
 	}
 	return first, more
 }

@@ -59,7 +59,7 @@ func (g *Guard) Scraped() bool { return len(g.OnFigures()) > 0 }
 
 // Load is the load of a target's engines according to their own metrics. A figure that a metrics page lacks is NaN.
 type Load struct {
-	Waiting      float64 // requests in the queues of all engines
+	Waiting      float64 // requests in the queue of the engine with most
 	KVCacheUsage float64 // of the fullest cache, 0 to 1
 
 	Engine string // the engine's name; "": unknown, or several engines
@@ -73,7 +73,7 @@ func Unknown() Load { return Load{Waiting: math.NaN(), KVCacheUsage: math.NaN()}
 
 // Add adds the load of another engine of the target. A figure that one of them lacks is missing.
 func (l *Load) Add(of Load) {
-	l.Waiting += of.Waiting
+	l.Waiting = max(l.Waiting, of.Waiting) // not the sum: of two that share the work, both count a request
 	l.KVCacheUsage = max(l.KVCacheUsage, of.KVCacheUsage)
 	l.Pages = min(l.Pages, of.Pages)
 	if l.Engine != of.Engine {

@@ -24,12 +24,12 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// The load of several engines: their requests together, the fullest cache, the fewest pages, and no figure that one
+// The load of several engines: the fullest queue, the fullest cache, the fewest pages, and no figure that one
 // of them lacks.
 func TestLoadOfSeveralEngines(t *testing.T) {
 	l := Load{Waiting: 1, KVCacheUsage: 0.5, Engine: "vllm", Pages: 3}
 	l.Add(Load{Waiting: 2, KVCacheUsage: 0.25, Engine: "vllm", Pages: 2})
-	want(t, "two", l, Load{Waiting: 3, KVCacheUsage: 0.5, Engine: "vllm", Pages: 2})
+	want(t, "two", l, Load{Waiting: 2, KVCacheUsage: 0.5, Engine: "vllm", Pages: 2})
 	unknown := Unknown()
 	unknown.Engine = "sglang"
 	l.Add(unknown)

@@ -55,7 +55,7 @@ func (b *Board) readServers(watched bool, slot int) map[string]*server {
 		if len(busy) == 0 {
 			busy = gpu("utilization_ratio")
 		}
-		now := prefixReading{sum(engine("prefix_cache_queries_tokens_total")), sum(engine("prefix_cache_hits_tokens_total"))}
+		now := prefixReading{sum(engine("prefix_cache_queries_tokens_total")), sum(append(engine("prefix_cache_hits_tokens_total"), engine("external_prefix_cache_hits_tokens_total")...))}
 		kept := b.prefixes[target]
 		kept = append(kept[max(0, len(kept)-hitReadings):], now)
 		b.prefixes[target] = kept

@@ -65,7 +65,7 @@ func TestSumServers(t *testing.T) {
 	engines := []scrape.Values{
 		{Target: "a", Up: true, Series: []*scrape.Series{
 			series("engine_requests_running", 3), series("engine_kv_cache_usage_ratio", 0.3),
-			series("engine_requests_running", 4), series("engine_kv_cache_usage_ratio", 0.4), queries, hits,
+			series("engine_requests_running", 4), series("engine_kv_cache_usage_ratio", 0.4), queries, hits, series("engine_external_prefix_cache_hits_tokens_total", 0),
 		}},
 		{Target: "a"},
 		{Target: "b"},

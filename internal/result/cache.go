@@ -100,7 +100,7 @@ func engineCache(series []ServerSeries) (c Cache, ok bool) {
 		f, read := b.Statistics()
 		switch {
 		case !read:
-		case b.Name == "replayd_engine_prefix_cache_hits_tokens_total":
+		case b.Name == "replayd_engine_prefix_cache_hits_tokens_total", b.Name == "replayd_engine_external_prefix_cache_hits_tokens_total":
 			c.Cached, hits = c.Cached+int64(f.Total), true
 		case b.Name == "replayd_engine_prefix_cache_queries_tokens_total":
 			c.Prompt += int64(f.Total)

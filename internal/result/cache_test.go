@@ -48,6 +48,10 @@ func TestCache(t *testing.T) {
 	f("told only where there is some", 0, true, engine, 0.45, true, "45.0 % of 200", ok(false, 100, 0, 0), ok(true, 100, 90, 0))
 	f("texts", 0, false, nil, 0, false, "90.0 % of 100 prompt tokens (by the answers); how much of it the load explains is not known", ok(true, 100, 90, 0))
 	f("by the server's counters", 0, true, engine, 0.4, true, "40.0 % of 200 prompt tokens (by the server's counters", ok(false, 100, 0, 0))
+	outside := counter("hits", 30, 90)
+	outside.Name = "replayd_engine_external_prefix_cache_hits_tokens_total"
+	f("a cache outside the engine", 0, false, []ServerSeries{counter("hits", 0, 10), counter("queries", 0, 100), outside}, 0, false,
+		"70.0 % of 100 prompt tokens", ok(false, 100, 0, 0))
 	f("counters that stand still", 0, true, []ServerSeries{counter("hits", 1, 1), counter("queries", 1, 1)}, 0, false, "unknown", ok(false, 100, 0, 0))
 	f("no queries", 0, true, engine[:1], 0, false, "unknown", ok(false, 100, 0, 0))
 	f("nobody says", 0, true, nil, 0, false, "unknown", ok(false, 100, 0, 0))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"replayd/internal/secret"
 )
@@ -17,6 +18,7 @@ type parts struct {
 	rank       secret.Text
 	cumulative map[float64]*bound // by le
 	series     int                // number of histograms added up
+	sums       int                // of them, those with a sum
 	sum, count float64
 	broken     bool
 }
@@ -27,7 +29,7 @@ type bound struct {
 }
 
 // histograms returns one histogram per rank. Histograms of one rank that differ in other labels are added up at the
-// bounds that all of them share. A histogram that contradicts itself is left out.
+// bounds that all of them share. If one contradicts itself, there are none.
 func (r Row) histograms(p *Page) []Figure {
 	var all []*parts
 	of := func(s Sample) *parts {
@@ -49,7 +51,9 @@ func (r Row) histograms(p *Page) []Figure {
 				h.series++
 				h.count += s.Value
 			case strings.HasSuffix(name, "_sum"):
-				of(s).sum += s.Value
+				h := of(s)
+				h.sums++
+				h.sum += s.Value
 			case strings.HasSuffix(name, "_bucket"):
 				of(s).bucket(s)
 			}
@@ -58,8 +62,13 @@ func (r Row) histograms(p *Page) []Figure {
 	q := quantity(r.Quantity)
 	var figures []Figure
 	for _, h := range all {
-		if b := h.buckets(r.scale()); b != nil {
+		b := h.buckets(r.scale())
+		switch {
+		case b != nil:
 			figures = append(figures, Figure{Quantity: q, Rank: h.rank, Buckets: b})
+		case len(h.cumulative) > 0: // without buckets it is a summary
+			p.refuse(r.Family, Sample{labels.FromStrings(r.Rank, string(h.rank)), h.count}, "a histogram whose buckets, _sum and _count agree")
+			return nil // a sample of another rank may be among its own
 		}
 	}
 	return figures
@@ -89,7 +98,7 @@ func (h *parts) buckets(scale float64) *dto.Histogram {
 		bounds = bounds[:n-1]
 	}
 	sum := h.sum * scale
-	if h.broken || h.series == 0 || !isCount(h.count) || math.IsNaN(sum) || len(bounds) == 0 {
+	if h.broken || h.series == 0 || h.sums != h.series || !isCount(h.count) || !(sum >= 0 && sum < math.MaxFloat64) || len(bounds) == 0 {
 		return nil
 	}
 	b := &dto.Histogram{SampleCount: new(uint64(h.count)), SampleSum: &sum}

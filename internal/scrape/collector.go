@@ -21,7 +21,7 @@ var (
 	descDuration = prometheus.NewDesc(namespace+"scrape_duration_seconds", "Time that the latest scrape of the engine's page took.", perReplica, nil)
 	descSamples  = prometheus.NewDesc(namespace+"scrape_samples", "Samples on the page at the latest scrape, known ones and others.", perReplica, nil)
 	descErrors   = prometheus.NewDesc(namespace+"scrape_errors_total", "Scrapes of the engine's page that gave no whole page, by the reason.", []string{"target", "replica", "reason"}, nil)
-	descBad      = prometheus.NewDesc(namespace+"bad_samples_total", "Samples on the engine's page that could not be read, and were left out with their families.", perReplica, nil)
+	descBad      = prometheus.NewDesc(namespace+"bad_samples_total", "Samples on the engine's page that were left out: they could not be read, or their values cannot be.", perReplica, nil)
 	descAge      = prometheus.NewDesc(namespace+"age_seconds", "Time since the latest successful scrape of the engine.", perReplica, nil)
 	descRestarts = prometheus.NewDesc(namespace+"restarts_total", "Times that another process answered than before: counters fell, or the page says so.", perReplica, nil)
 	descShared   = prometheus.NewDesc(namespace+"address_shared", "1 while several processes answer at this address in turn: the counters then are of now one and now another.", perReplica, nil)

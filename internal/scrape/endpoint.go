@@ -135,7 +135,7 @@ func (e *endpoint) tell(before, now *state) {
 		e.log().Warn("engine metrics are stale and no longer exported", "since", now.at.UTC().Format(time.RFC3339))
 	}
 	if now.first != "" && before.first == "" {
-		e.log().Warn("samples on the engine's page cannot be read: they and the others of their families are left out", "samples", now.bad, "first", now.first)
+		e.log().Warn("samples on the engine's page cannot be used: what depends on them is left out", "samples", now.bad, "first", now.first)
 	}
 	if now.twice > 0 && before.twice == 0 {
 		e.log().Warn("duplicate series on the engine's page: the first sample of each is used", "samples", now.twice)

@@ -30,7 +30,7 @@ type engine struct {
 	// Counted by replayd itself.
 	restarts atomic.Int64
 	failures [len(reasons)]atomic.Int64
-	bad      atomic.Int64 // samples that could not be read
+	bad      atomic.Int64 // samples that were dropped
 
 	overflow *bounded.Overflow
 
@@ -54,14 +54,15 @@ type state struct {
 	shared   bool          // several processes answer at this address
 	unread   int           // scrapes in a row that were not made, because this process lacked a resource
 	twice    int           // duplicate samples on the first page with duplicates; 0: none so far
-	bad      int           // samples of the latest page that could not be read
-	first    secret.Text   // why the first line that could not be read, of the latest page that had one, could not; "": none so far
+	bad      int           // samples of the latest page that were dropped
+	first    secret.Text   // why the first was, of the latest page that had one; "": none so far
 
 	// For the guard, which uses whole pages only.
 	load    limits.Load // from the latest whole page
 	whole   time.Time   // wall-clock time of that page: timers and Go's monotonic clock stop while the machine is suspended
 	failed  int         // failed scrapes in a row since that page
 	loadErr error       // why load is invalid; nil: it is valid
+	ranks   guarded     // of its figures
 }
 
 // Errors of a load that is not known.
@@ -85,9 +86,10 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 		if r.Engine == s.load.Engine {
 			pages = min(s.load.Pages+1, limits.SettledPages)
 		}
-		if len(p.damaged) > 0 { // a missing figure may be there
+		if p.Bad > 0 { // a missing figure may be there
 			pages = min(pages, limits.SettledPages-1)
 		}
+		s.ranks = r.ranks(s.ranks)
 		s.load, s.whole, s.failed, s.loadErr = r.load(), at.Round(0), 0, nil
 		s.load.Engine, s.load.Pages = r.Engine, pages
 	} else {

@@ -30,18 +30,19 @@ type Page struct {
 	Samples map[string][]Sample // by sample name: a classic histogram is under name_bucket, name_sum and name_count
 	Total   int                 // samples on the page, wanted or not
 	Twice   int                 // wanted samples that were dropped because an earlier sample has the same name and labels
-	Bad     int                 // samples that could not be read, and were dropped
+	Bad     int                 // samples that could not be read, or whose values cannot be, and were dropped
 	Start   time.Time           // process_start_time_seconds or a substitute; it identifies the process. Zero: the page has none
 
 	stamp  stamp
 	hidden secret.Set             // what no text of the page may show
 	texts  map[string]secret.Text // label values that were let in
 
-	damaged map[string]bool // families of which something could not be read: Samples has nothing of them
-	first   error           // why the first line, or sample, could not be read; nil: all could
+	damaged map[string]bool      // families of which something could not be read: Samples has nothing of them
+	refused map[secret.Text]bool // samples whose values cannot be
+	first   error                // why the first line, or sample, was dropped; nil: none was
 }
 
-// First says why the first line, or sample, could not be read; "": all could.
+// First says why the first line, or sample, was dropped; "": none was.
 func (p *Page) First() secret.Text {
 	if p.first == nil {
 		return ""
@@ -51,6 +52,21 @@ func (p *Page) First() secret.Text {
 
 // isDamaged reports whether a sample of a name's family could not be read.
 func (p *Page) isDamaged(name string) bool { return p.damaged[familyOf(name)] }
+
+// refuse counts a sample whose value cannot be, once, though several rows may read it.
+func (p *Page) refuse(name string, s Sample, want string) {
+	line := p.hidden.Text(fmt.Sprintf("%s%v %g", name, s.Labels, s.Value), maxError)
+	if p.refused[line] {
+		return
+	}
+	if p.refused == nil {
+		p.refused = map[secret.Text]bool{}
+	}
+	p.refused[line] = true
+	if p.Bad++; p.first == nil {
+		p.first = errorOf(ReasonParse, "want %s, got %q", want, clip(string(line), 200))
+	}
+}
 
 // maxLabel bounds the text of a label value in bytes.
 const maxLabel = 128

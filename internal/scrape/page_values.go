@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func (r Row) values(p *Page) (figures []Figure, gap bool) {
 	if r.Less == "" || len(figures) == 0 {
 		return figures, gap
 	}
-	less, missing := r.merge(p, Row{}.samples(p, r.Less))
+	less, missing := r.merge(p, r.Less, Row{}.samples(p, r.Less))
 	if missing || len(less) == 0 { // without the value to subtract, the figures would be too high
 		return nil, true
 	}
@@ -100,38 +101,49 @@ func (r Row) values(p *Page) (figures []Figure, gap bool) {
 func (r Row) counted(p *Page) (figures []Figure, gap bool) {
 	for _, name := range r.names() {
 		if list := r.samples(p, name); len(list) > 0 {
-			return r.merge(p, list)
+			return r.merge(p, name, list)
 		}
 	}
 	return nil, false
 }
 
-// plus adds the values of r.Plus. A rank with only one of the two families gets no figure: the sum would be too low,
-// and a counter that falls because one family is missing looks like a restart.
+// plus adds the values of r.Plus. A rank for which one of the families is missing gets no figure: the sum would be too
+// low, and a counter that falls because one family is missing looks like a restart. A gauge may lack a family for all
+// ranks: an engine has the queues of what it does.
 func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
-	added, missing := r.added().counted(p)
-	whole := figures[:0]
-	for _, f := range figures {
-		if i := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); i >= 0 {
-			f.Value += added[i].Value
-			whole = append(whole, f)
-		} else {
-			missing = true
+	for _, other := range r.added() {
+		added, missing := other.counted(p)
+		gap = gap || missing
+		if len(added) == 0 && !missing && r.kind() == Gauge {
+			continue
 		}
+		whole := figures[:0]
+		for _, f := range figures {
+			if i := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); i >= 0 {
+				f.Value += added[i].Value
+				whole = append(whole, f)
+			} else {
+				gap = true
+			}
+		}
+		figures = whole
 	}
-	return whole, gap || missing
+	return figures, gap
 }
 
 // merge merges the samples of each rank to one figure. Ranks are compared as they are shown: two with one text would be
-// a duplicate series. A rank with a NaN, infinite or negative counter sample gets no figure: the sum would be too low
-// and look like a counter reset.
-func (r Row) merge(p *Page, list []Sample) (merged []Figure, gap bool) {
+// a duplicate series. A rank with a sample that is NaN or that cannot be gets no figure: the sum would be too low and
+// look like a counter reset.
+func (r Row) merge(p *Page, name string, list []Sample) (merged []Figure, gap bool) {
 	q := quantity(r.Quantity)
 	var bad []secret.Text
-	for _, s := range list {
+	for _, s := range r.once(list) {
 		value, rank := s.Value*r.scale(), r.rank(p, s)
-		if math.IsNaN(value) || math.IsInf(value, 0) || q.Kind == Counter && value < 0 {
+		if !q.canBe(value) {
 			bad = append(bad, rank)
+			if !math.IsNaN(value) { // which says that there is no value
+				p.refuse(name, s, fmt.Sprintf("a %s from 0 to %g", q.Name, q.most/r.scale()))
+			}
 			continue
 		}
 		i := slices.IndexFunc(merged, func(f Figure) bool { return f.Rank == rank })
@@ -140,14 +152,37 @@ func (r Row) merge(p *Page, list []Sample) (merged []Figure, gap bool) {
 			gap = true
 		case i < 0:
 			merged = append(merged, Figure{Quantity: q, Rank: rank, Value: value})
-		case r.Merge == "max":
+		case r.Merge == "max", q.most == 1:
 			merged[i].Value = max(merged[i].Value, value)
 		default:
 			merged[i].Value += value
 		}
 	}
-	merged = slices.DeleteFunc(merged, func(f Figure) bool { return slices.Contains(bad, f.Rank) })
-	return merged, gap || len(bad) > 0
+	whole := slices.DeleteFunc(merged, func(f Figure) bool { return slices.Contains(bad, f.Rank) || !q.canBe(f.Value) })
+	return whole, gap || len(bad) > 0 || len(whole) < len(merged)
+}
+
+// once leaves out samples that say again what others say: an aggregate beside its ranks, and a gauge of several processes
+// that differs in the label pid alone, of which the largest stays.
+func (r Row) once(list []Sample) []Sample {
+	ranked := func(s Sample) bool { return s.Labels.Get(r.Rank) != "" }
+	if r.Rank != "" && slices.ContainsFunc(list, ranked) {
+		list = slices.DeleteFunc(slices.Clone(list), func(s Sample) bool { return !ranked(s) })
+	}
+	if r.kind() != Gauge || !slices.ContainsFunc(list, func(s Sample) bool { return s.Labels.Has("pid") }) {
+		return list
+	}
+	kept, places := []Sample{}, map[uint64]int{}
+	for _, s := range list {
+		hash, _ := s.Labels.HashWithoutLabels(nil, "pid")
+		if at, known := places[hash]; !known {
+			places[hash] = len(kept)
+			kept = append(kept, s)
+		} else if s.Value > kept[at].Value {
+			kept[at] = s
+		}
+	}
+	return kept
 }
 
 // model returns the model label of the first sample that has one.

@@ -190,13 +190,16 @@ func page(t *testing.T, lines ...string) *Page {
 	return p
 }
 
+// A readCase is a page and the figures that it gives.
+type readCase struct {
+	name  string
+	user  []Row
+	lines []string
+	want  []string // after the first line
+}
+
 func TestRead(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		user  []Row
-		lines []string
-		want  []string // after the first line
-	}{
+	readAll(t, []readCase{
 		{"ranks", nil, []string{
 			`vllm:num_requests_waiting{engine="0",model_name="m"} 3`, `vllm:num_requests_waiting{engine="1",model_name="m"} 4`,
 			`vllm:num_requests_waiting_by_reason{engine="0",model_name="m",reason="capacity"} 3`,
@@ -275,10 +278,15 @@ func TestRead(t *testing.T) {
 			"an engine that nobody heard of",
 			[]Row{{Family: "my_first", Quantity: "ttft_seconds"}, {Family: "my_slots", Quantity: "kv_cache_usage_ratio"}},
 			[]string{`my_first_bucket{le="0.5"} 1`, `my_first_bucket{le="+Inf"} 1`, `my_first_sum 0.25`, `my_first_count 1`, `my_slots{slot="a"} 0.25`, `my_slots{slot="b"} 0.5`},
-			[]string{`kv_cache_usage_ratio{rank=""} 0.75`, `ttft_seconds{rank=""} count 1 sum 0.25 0.5:1`},
+			[]string{`kv_cache_usage_ratio{rank=""} 0.5`, `ttft_seconds{rank=""} count 1 sum 0.25 0.5:1`},
 		},
 		{"nothing known", nil, []string{`node_load1 0.3`}, nil},
-	} {
+	})
+}
+
+func readAll(t *testing.T, cases []readCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := vocabulary(t, c.user...).Read(page(t, c.lines...), "")
 			got := strings.Split(strings.TrimSuffix(text(r), "\n"), "\n")[1:]
@@ -325,7 +333,7 @@ func (r Row) sense() (bad []string) {
 		"engine": r.Engine != "", "family": familyNames.MatchString(r.Family),
 		"type":  r.Take == "sum" && counts && r.kind() == Histogram || r.Take == "" && r.kind() == q.Kind,
 		"less":  r.Less == "" || measures && familyNames.MatchString(r.Less),
-		"plus":  r.Plus == "" || counts && r.Take == "" && familyNames.MatchString(r.Plus),
+		"plus":  r.Plus == "" || (counts || measures) && r.Take == "" && !slices.ContainsFunc(r.added(), func(o Row) bool { return !familyNames.MatchString(o.Family) }),
 		"merge": r.Merge == "" || r.Merge == "sum" || r.Merge == "max" && measures,
 		"scale": r.Scale >= 0 && r.Scale <= 1e18,
 	} {

@@ -1,11 +1,16 @@
 package scrape
 
-import "slices"
+import (
+	"math"
+	"slices"
+	"strings"
+)
 
 // A Quantity is one metric of the vocabulary that is common to all engines.
 type Quantity struct {
-	Name    string // the series' after replayd_engine_; counters without _total
-	*Family        // on replayd's page
+	Name    string  // the series' after replayd_engine_; counters without _total
+	*Family         // on replayd's page
+	most    float64 // value; the least is 0
 }
 
 // quantities is the vocabulary, in the order of the page. Except for the first three gauges, all quantities pass on the
@@ -17,6 +22,13 @@ var quantities = []*Quantity{
 	newQuantity("prefix_cache_hit_ratio", Gauge, "Share of prefix cache lookups that hit, over a time of the engine's choice."),
 	newQuantity("prefix_cache_queries_tokens", Counter, "Prompt tokens looked for in the prefix cache."),
 	newQuantity("prefix_cache_hits_tokens", Counter, "Prompt tokens found in the prefix cache."),
+	newQuantity("external_prefix_cache_queries_tokens", Counter,
+		"Prompt tokens that the prefix cache lacked, looked for in a cache outside the engine."),
+	newQuantity("external_prefix_cache_hits_tokens", Counter, "Prompt tokens found in a cache outside the engine."),
+	newQuantity("speculative_acceptance_ratio", Gauge,
+		"Share of drafted tokens that were accepted, 0 to 1, over a time of the engine's choice."),
+	newQuantity("speculative_drafted_tokens", Counter, "Tokens that speculative decoding drafted."),
+	newQuantity("speculative_accepted_tokens", Counter, "Drafted tokens that the model accepted."),
 	newQuantity("preemptions", Counter, "Requests that lost their place in the batch."),
 	newQuantity("prompt_tokens", Counter, "Prompt tokens; whether cached ones are in it is the engine's choice."),
 	newQuantity("generation_tokens", Counter, "Output tokens."),
@@ -31,7 +43,10 @@ var quantities = []*Quantity{
 	newQuantity("decode_seconds", Histogram, "From the first token to the last."),
 }
 
-var generationTokens, finished = quantity("generation_tokens"), quantity("requests_finished")
+var (
+	waiting, kvCacheUsage      = quantity("requests_waiting"), quantity("kv_cache_usage_ratio")
+	generationTokens, finished = quantity("generation_tokens"), quantity("requests_finished")
+)
 
 func quantity(name string) *Quantity {
 	if i := slices.IndexFunc(quantities, func(q *Quantity) bool { return q.Name == name }); i >= 0 {
@@ -45,7 +60,14 @@ func newQuantity(name string, kind Kind, help string) *Quantity {
 	if kind == Counter {
 		series += "_total"
 	}
-	return &Quantity{name, NewFamily(series, help, kind, []string{"target", "replica", "rank"})}
+	most := math.MaxFloat64
+	if strings.HasSuffix(name, "_ratio") {
+		most = 1
+	}
+	return &Quantity{name, NewFamily(series, help, kind, []string{"target", "replica", "rank"}), most}
 }
+
+// canBe reports whether the quantity can have a value.
+func (q *Quantity) canBe(value float64) bool { return value >= 0 && value <= q.most }
 
 const namespace = "replayd_engine_"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"replayd/internal/limits"
+	"replayd/internal/secret"
 )
 
 // Read translates p to the vocabulary. The engine is the one whose rows find the most quantities: a page can hold the
@@ -13,6 +14,7 @@ import (
 // the engine is told, which Recognizer derived from the names on the page. A quantity found by the user's rows replaces
 // the engine's.
 func (v *Vocabulary) Read(p *Page, told string) *Reading {
+	p.unwrap()
 	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
 	most := 0
 	for _, engine := range v.engines {
@@ -72,6 +74,28 @@ func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]bool) {
 	return r, found
 }
 
+// guarded are the ranks of the figures that a guard uses.
+type guarded map[*Quantity][]secret.Text
+
+// ranks returns the ranks of the figures that a guard uses, and where one of the page before is missing says so. A figure
+// that is not on the page keeps the ranks that it had.
+func (r *Reading) ranks(before guarded) guarded {
+	now := guarded{}
+	for _, f := range r.Figures {
+		if f.Quantity == waiting || f.Quantity == kvCacheUsage {
+			now[f.Quantity] = append(now[f.Quantity], f.Rank)
+		}
+	}
+	for q, ranks := range before {
+		if now[q] == nil {
+			now[q] = ranks
+		} else if slices.ContainsFunc(ranks, func(rank secret.Text) bool { return !slices.Contains(now[q], rank) }) {
+			r.gaps[q] = true
+		}
+	}
+	return now
+}
+
 // load returns the waiting requests of all ranks together and the highest KV-cache usage. A figure that is missing for
 // some ranks is NaN.
 func (r *Reading) load() limits.Load {
@@ -79,12 +103,12 @@ func (r *Reading) load() limits.Load {
 	for _, f := range r.Figures {
 		switch {
 		case r.gaps[f.Quantity]:
-		case f.Quantity.Name == "requests_waiting":
+		case f.Quantity == waiting:
 			if math.IsNaN(l.Waiting) {
 				l.Waiting = 0
 			}
 			l.Waiting += f.Value
-		case f.Quantity.Name == "kv_cache_usage_ratio":
+		case f.Quantity == kvCacheUsage:
 			if math.IsNaN(l.KVCacheUsage) || f.Value > l.KVCacheUsage {
 				l.KVCacheUsage = f.Value
 			}

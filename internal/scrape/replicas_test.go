@@ -58,11 +58,13 @@ func TestReplicasComeAndGo(t *testing.T) {
 	want("nobody has looked", 0, true)
 	look(0)
 	want("one of two was seen", 0, true)
+	e.say(`vllm:num_requests_waiting{engine="0"} 14`)
 	look(1)
 	want("both were", 14, false)
 	names = append(names, netip.MustParseAddr("127.0.0.3"))
 	follow()
 	want("a third has joined", 14, false)
+	e.say(`vllm:num_requests_waiting{engine="0"} 21`)
 	look(2)
 	want("and was seen", 21, false)
 
@@ -125,8 +127,8 @@ func TestReplicas(t *testing.T) {
 		`requests_waiting{rank="1",replica="` + b + `",target="vllm"} 5`, `up{replica="` + a + `",target="vllm"} 1`, `up{replica="` + b + `",target="vllm"} 1`,
 	}
 	f.want(t, slices.Clone(figures), both...)
-	if l, err := target.Load(); err != nil || l.Waiting != 12 || l.KVCacheUsage != 0.9 {
-		t.Errorf("want 12 waiting and the fullest cache, got %+v, %v", l, err)
+	if l, err := target.Load(); err != nil || l.Waiting != 9 || l.KVCacheUsage != 0.9 {
+		t.Errorf("want 9 waiting in the fuller queue and the fullest cache, got %+v, %v", l, err)
 	}
 	lookupErr = errors.New("no such host")
 	follow()

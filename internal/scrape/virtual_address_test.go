@@ -68,13 +68,53 @@ func TestABadLineIsNoLoad(t *testing.T) {
 			}
 			f.want(t, []string{"requests_running", "requests_waiting", "up", "bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 4`,
 				`requests_running{rank="0",replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 1`)
-			if n := strings.Count(f.log.String(), "cannot be read"); n != 1 || !strings.Contains(f.log.String(), `line 3: strconv.ParseFloat: parsing \"forty\"`) {
+			if n := strings.Count(f.log.String(), "cannot be used"); n != 1 || !strings.Contains(f.log.String(), `line 3: strconv.ParseFloat: parsing \"forty\"`) {
 				t.Errorf("want the line told once, got %d times in\n%s", n, f.log.String())
 			}
 			e.say(`vllm:num_requests_waiting{engine="0"} 0`, `vllm:num_requests_waiting{engine="1"} 40`)
 			pass(5 * time.Second)
 			if l, err := target.Load(); err != nil || l.Waiting != 40 {
 				t.Errorf("again: got %+v, %v", l, err)
+			}
+		})
+	})
+}
+
+// A value that cannot be is counted and told once, and is no load. Nor is what a page says that lacks a rank of the page before.
+func TestWhatIsNoLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, e := newFixture(), &server{}
+		two := []string{`vllm:num_requests_waiting{engine="0"} 3`, `vllm:num_requests_waiting{engine="1"} 4`, `vllm:kv_cache_usage_perc{engine="0"} 0.5`}
+		steps := []struct {
+			page        []string
+			waiting, kv float64
+		}{
+			{two, 7, 0.5},
+			{[]string{two[0], two[2]}, math.NaN(), 0.5},
+			{[]string{two[0], two[2]}, 3, 0.5}, // the rank is gone
+			{two, 7, 0.5},
+			{[]string{two[0], two[1], `vllm:kv_cache_usage_perc{engine="0"} 41.7`}, 7, math.NaN()},
+			{[]string{two[0], `vllm:num_requests_waiting{engine="1"} -1`, two[2]}, math.NaN(), 0.5},
+			{[]string{two[2]}, math.NaN(), 0.5},
+			{[]string{two[1], two[2]}, math.NaN(), 0.5}, // rank 0 was there when the queue was read last
+			{[]string{two[1], two[2]}, 4, 0.5},
+		}
+		e.say(steps[0].page...)
+		target := f.target(t, e, TargetOptions{})
+		while(t, target, func() {
+			for i, s := range steps {
+				e.say(s.page...)
+				pass(5 * time.Second)
+				l, err := target.Load()
+				same := func(a, b float64) bool { return a == b || math.IsNaN(a) && math.IsNaN(b) }
+				if err != nil || !same(l.Waiting, s.waiting) || !same(l.KVCacheUsage, s.kv) {
+					t.Errorf("page %d: want %v waiting and %v of the cache, got %+v, %v", i, s.waiting, s.kv, l, err)
+				}
+			}
+			f.want(t, []string{"bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 2`)
+			const told = `want a kv_cache_usage_ratio from 0 to 1, got "vllm:kv_cache_usage_perc{engine=\\\"0\\\"} 41.7"`
+			if strings.Count(f.log.String(), "cannot be used") != 1 || !strings.Contains(f.log.String(), "41.7") {
+				t.Errorf("want %s told once, got\n%s", told, f.log.String())
 			}
 		})
 	})

@@ -30,7 +30,9 @@ type Row struct {
 	Merge  string  `koanf:"-"` // how samples of one rank are merged: sum (or empty) or max
 	Rank   string  `koanf:"-"` // label of the data-parallel rank; empty: no ranks
 	Less   string  `koanf:"-"` // family whose value is subtracted; gauges only
-	Plus   string  `koanf:"-"` // family whose value is added; counters only. If it is missing, there is no figure
+	// Plus has families, with spaces between, whose values are added. A counter without one of them has no figure; to a
+	// gauge those that are there are added.
+	Plus string `koanf:"-"`
 
 	checked string // the page in testdata that confirms the row
 }
@@ -109,15 +111,20 @@ func (r Row) reads() []string {
 	if r.Less != "" {
 		names = append(names, r.Less)
 	}
-	if r.Plus != "" {
-		names = append(names, r.added().names()...)
+	for _, other := range r.added() {
+		names = append(names, other.names()...)
 	}
 	return names
 }
 
-func (r Row) added() Row {
-	r.Family, r.Plus = r.Plus, ""
-	return r
+// added returns the rows of the families in r.Plus.
+func (r Row) added() (rows []Row) {
+	for family := range strings.FieldsSeq(r.Plus) {
+		other := r
+		other.Family, other.Plus = family, ""
+		rows = append(rows, other)
+	}
+	return rows
 }
 
 // names returns the names that the row's samples can have. In OpenMetrics, Python's client writes _ instead of : in
@@ -182,9 +189,16 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 	return v, nil
 }
 
+// A prefix of names says which engine's they are.
+type prefix struct{ text, engine string }
+
+func (p prefix) begins(name string) bool {
+	return strings.HasPrefix(name, p.text) || strings.HasPrefix(name, strings.ReplaceAll(p.text, ":", "_"))
+}
+
 // prefixes identify an engine by a metric name on its page, even if the page has no figures yet: some engines write a
 // family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo worker has both.
-var prefixes = []struct{ prefix, engine string }{
+var prefixes = []prefix{
 	{"vllm:", "vllm"},
 	{"sglang:", "sglang"},
 	{"trtllm_", "trtllm"},
@@ -197,13 +211,42 @@ var prefixes = []struct{ prefix, engine string }{
 	{"dynamo_component_", "dynamo"},
 }
 
+// wrappers are prefixes that servers around an engine put before its names: Ray Serve (ray_vllm_, before 2.46 ray_vllm:)
+// and KServe.
+var wrappers = []string{"ray_", "kserve_"}
+
+// plain returns the engine's own name of a sample or a family.
+func plain(name string) string {
+	for _, w := range wrappers {
+		inner, wrapped := strings.CutPrefix(name, w)
+		if wrapped && slices.ContainsFunc(prefixes, func(p prefix) bool { return p.begins(inner) }) {
+			return inner
+		}
+	}
+	return name
+}
+
+// unwrap gives samples the engine's own names, where those are free.
+func (p *Page) unwrap() {
+	for name, list := range p.Samples {
+		if inner := plain(name); inner != name && p.Samples[inner] == nil {
+			delete(p.Samples, name)
+			p.Samples[inner] = list
+		}
+	}
+	for family := range p.damaged {
+		p.damaged[plain(family)] = true
+	}
+}
+
 // Recognizer returns the filter for Parse, and a function that returns the engine recognized by that filter; "" if no
 // name matched.
 func (v *Vocabulary) Recognizer() (wanted func(name string) bool, engine func() string) {
 	best := len(prefixes)
 	wanted = func(name string) bool {
+		name = plain(name)
 		for i, p := range prefixes[:best] {
-			if strings.HasPrefix(name, p.prefix) || strings.HasPrefix(name, strings.ReplaceAll(p.prefix, ":", "_")) {
+			if p.begins(name) {
 				best = i
 				break
 			}
