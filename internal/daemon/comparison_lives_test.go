@@ -15,7 +15,7 @@ import (
 
 // In random lives with reloads, pauses, restarts and dead servers, counters never fall, and every quiet minute has pairs that are judged.
 func TestComparisonLives(t *testing.T) {
-	lives := 20
+	lives := 8
 	if testing.Short() {
 		lives = 2
 	}

@@ -31,24 +31,32 @@ func TestMakespans(t *testing.T) {
 	serial := fixed
 	serial.TTFT, serial.PrefillRate = 0, 30_000
 
-	var paths []string
+	type play struct {
+		path    string
+		engines map[string]sim.Options
+	}
+	both := map[string]sim.Options{"fixed": fixed, "serial": serial}
+	var plays []play
 	seeds, least := uint64(20), 30
 	if testing.Short() {
 		seeds, least = 6, 8
 	}
 	for seed := range seeds {
-		paths = append(paths, write(t, fmt.Sprintf("made up %d.jsonl", seed), madeSession(rand.New(rand.NewPCG(seed, 0)))))
+		plays = append(plays, play{write(t, fmt.Sprintf("made up %d.jsonl", seed), madeSession(rand.New(rand.NewPCG(seed, 0)))), both})
 	}
 	if folder := os.Getenv("REPLAYD_TRACES"); folder != "" && !testing.Short() {
 		public, _ := filepath.Glob(filepath.Join(folder, "weka", "*.json"))
-		paths = append(paths, public...)
-		if len(public) > 0 {
-			paths = append(paths, filepath.Join(folder, "weka")) // all at once
+		for _, path := range public {
+			plays = append(plays, play{path, map[string]sim.Options{"serial": serial}})
+		}
+		if len(public) > 0 { // all at once
+			plays = append(plays, play{filepath.Join(folder, "weka"), map[string]sim.Options{"fixed": fixed}})
 		}
 	}
 	exact := 0
-	for _, path := range paths {
-		for name, engine := range map[string]sim.Options{"fixed": fixed, "serial": serial} {
+	for _, p := range plays {
+		path := p.path
+		for name, engine := range p.engines {
 			t.Run(name+" "+filepath.Base(path), func(t *testing.T) {
 				const maxWait = 300 * time.Millisecond
 				rows := recorded(t, path)
