@@ -131,13 +131,6 @@ func (t *test) excessToPass(o *Options) int64 {
 	case !t.isWithin(maxFactor, o):
 		return -1
 	}
-	low, high := 1.0, float64(maxFactor)
-	for range 40 {
-		if middle := math.Sqrt(low * high); t.isWithin(middle, o) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return max(1, int64(math.Ceil((high-1)*float64(t.excess.Blocks))))
+	octaves := stats.Bisect(0, math.Log2(maxFactor), 40, func(v float64) bool { return t.isWithin(math.Exp2(v), o) })
+	return max(1, int64(math.Ceil((math.Exp2(octaves)-1)*float64(t.excess.Blocks))))
 }

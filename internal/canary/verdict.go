@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"math"
+	"sort"
 	"time"
 )
 
@@ -277,19 +278,12 @@ func (r *Restarts) toReach(log10 float64) int64 {
 		return -1
 	}
 	share := float64(e.Ones) / float64(e.Bits)
-	reaches := func(more int64) bool {
-		return r.with(Evidence{e.Ones + int64(share*float64(more)), e.Bits + more}) >= log10
+	reaches := func(more int) bool {
+		return r.with(Evidence{e.Ones + int64(share*float64(more)), e.Bits + int64(more)}) >= log10
 	}
 	if !reaches(maxAhead) {
 		return -1
 	}
-	low, high := int64(-1), int64(maxAhead) // low does not reach, high does
-	for high-low > 1 {
-		if middle := (low + high) / 2; reaches(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high
+	fewer := sort.Search(maxAhead, func(fewer int) bool { return !reaches(maxAhead - 1 - fewer) })
+	return int64(maxAhead - fewer)
 }

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"sort"
 )
@@ -69,30 +70,13 @@ func exactSum(n int, value func(int) float64) float64 {
 		}
 		parts = append(parts[:kept], x)
 	}
-	return roundedOnce(parts)
-}
-
-// roundedOnce adds the partial sums, the largest first. If the last addition was a tie, the smaller parts decide the
-// direction of rounding.
-func roundedOnce(parts []float64) float64 {
-	last := len(parts) - 1
-	if last < 0 {
-		return 0
-	}
-	sum, low := parts[last], 0.0
-	for last > 0 {
-		last--
-		x, y := sum, parts[last]
-		sum = x + y
-		if low = y - (sum - x); low != 0 {
-			break
+	sum := new(big.Float).SetPrec(2200) // all bits from the smallest to the largest float64
+	for _, part := range parts {
+		if math.IsNaN(part) || math.IsInf(part, 0) {
+			return part
 		}
+		sum.Add(sum, big.NewFloat(part))
 	}
-	if last > 0 && (low < 0 && parts[last-1] < 0 || low > 0 && parts[last-1] > 0) {
-		twice := low * 2
-		if x := sum + twice; twice == x-sum {
-			sum = x
-		}
-	}
-	return sum
+	rounded, _ := sum.Float64()
+	return rounded
 }
