@@ -181,14 +181,12 @@ func (c *Comparison) latency(m Metric, value float64, shown *Block) {
 
 func (c *Comparison) share(m Metric, found slow, pairs int, shown *Block) {
 	shown.Metrics[m].Requests, shown.Metrics[m].Of = found.all, pairs
-	if c.watch == nil {
-		shown.Metrics[m].Requests = found.more
-	}
 	change := Direction("")
 	if c.watch != nil {
 		of := func(counts [2]int) Tally { return tallyOf(counts, pairs) }
 		change = c.watch.share(m, of(found.all), of(found.more), of(found.fewer), shown.Begin, shown.End)
 	} else {
+		shown.Metrics[m].Requests = found.more
 		c.tests[m].share(Span{shown.Begin, tallyOf(found.more, pairs)}, shown.End, &c.options)
 	}
 	c.counters.count(func(t *Totals) {

@@ -108,7 +108,7 @@ func TestHistogramAndECDF(t *testing.T) {
 // The points of a cloud keep the precision of a Float32, and each point is in one cell.
 func TestCloudPoints(t *testing.T) {
 	c := Plot{X: Axis{Log: true}, Series: []Series{{Kind: Cloud, X: []float64{1, 10, -1, 1000}, Y: []float64{0.1, 2, 3, math.Pi}}}}.Draw("p")
-	b, err := base64.RawURLEncoding.DecodeString(c.Cloud.Points)
+	b, err := base64.RawURLEncoding.DecodeString(c.Cloud[1].(string))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestCloudPoints(t *testing.T) {
 	for i := 0; i < len(b); i += 4 {
 		got = append(got, math.Float32frombits(binary.LittleEndian.Uint32(b[i:])))
 	}
-	if want := []float32{1, 10, 1000, 0.1, 2, math.Pi}; fmt.Sprint(got) != fmt.Sprint(want) || c.Cloud.N != 3 {
+	if want := []float32{1, 10, 1000, 0.1, 2, math.Pi}; fmt.Sprint(got) != fmt.Sprint(want) || c.Cloud[3] != 3 {
 		t.Errorf("%v, want %v", got, want)
 	}
 	cells := 0

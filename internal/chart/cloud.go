@@ -4,22 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"math"
-)
 
-// A cloud is a large number of points: the data from which a browser draws each point, and a coarse picture for readers
-// without JavaScript.
-type cloud struct {
-	Points   string // of Float32, little endian: all x, then all y; base64url
-	N        int
-	XLo, XHi float64
-	YLo, YHi float64
-	XLog     bool
-	YLog     bool
-	XUnit    string
-	YUnit    string
-	XName    string
-	YName    string
-}
+	"replayd/internal/number"
+)
 
 // Cells of the coarse picture, and its number of shades.
 const (
@@ -28,6 +15,8 @@ const (
 	shades       = 5
 )
 
+// cloud draws a large number of points: the data from which a browser draws each point, and a coarse picture for readers
+// without JavaScript.
 func (c *Picture) cloud(s Series, class string) {
 	var xs, ys []float64
 	for i := range min(len(s.X), len(s.Y)) {
@@ -35,10 +24,10 @@ func (c *Picture) cloud(s Series, class string) {
 			xs, ys = append(xs, s.X[i]), append(ys, s.Y[i])
 		}
 	}
-	c.Cloud = &cloud{
-		Points: float32s(xs, ys), N: len(xs),
-		XLo: c.XS.lo, XHi: c.XS.hi, YLo: c.YS.lo, YHi: c.YS.hi, XLog: c.XS.log, YLog: c.YS.log,
-		XUnit: c.X.Unit, YUnit: c.Y.Unit, XName: c.X.Label, YName: c.Y.Label,
+	c.Cloud = number.Object{
+		"Points", float32s(xs, ys), "N", len(xs),
+		"XLo", c.XS.lo, "XHi", c.XS.hi, "YLo", c.YS.lo, "YHi", c.YS.hi, "XLog", c.XS.log, "YLog", c.YS.log,
+		"XUnit", c.X.Unit, "YUnit", c.Y.Unit, "XName", c.X.Label, "YName", c.Y.Label,
 	}
 	var cells [cloudRows][cloudColumns]int
 	most := 0
@@ -83,7 +72,7 @@ func shadeOf(n, most int) int {
 	return 1 + min(shades-1, int(shades*math.Log1p(float64(n-1))/math.Log(float64(most)+0.5)))
 }
 
-// float32s encodes columns as base64url, which needs no escaping anywhere in a page.
+// float32s encodes columns as Float32, little endian, one after the other, in base64url, which needs no escaping anywhere in a page.
 func float32s(columns ...[]float64) string {
 	var b []byte
 	for _, column := range columns {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"replayd/internal/number"
 )
 
 // A Picture is a plot ready to be written. Its places are in permille of the plot's box.
@@ -19,7 +21,7 @@ type Picture struct {
 	Rows     int // of names of marks above the picture
 	Key      []label
 	Read     []spoken
-	Cloud    *cloud
+	Cloud    number.Object // that a browser draws; nil: none
 	Measured Table
 }
 

@@ -112,10 +112,7 @@ func (s Series) near(x float64) float64 {
 func (c *Picture) figures() Table {
 	if c.Table != nil {
 		t := *c.Table
-		t.Folded = true
-		if t.Title == "" {
-			t.Title = "Figures"
-		}
+		t.Folded, t.Title = true, cmp.Or(t.Title, "Figures")
 		return t
 	}
 	t := Table{Title: "Figures", Folded: true, Columns: []Column{{Name: c.X.Label, Text: true}}}

@@ -16,21 +16,15 @@ type addresses struct{ target *config.Target }
 func (a *addresses) Set(given string) error {
 	t := a.target
 	all := strings.Split(given, ",")
-	named := strings.HasPrefix(given, "dns+")
 	t.URL, t.Pods, t.Metrics.Replicas = "", nil, ""
 	if given != "" {
 		t.URL = WithScheme(strings.TrimPrefix(all[0], "dns+"))
 	}
-	switch {
-	case named && len(all) == 1:
-		host, port := openai.HostPort(t.URL)
-		if port == "" {
-			break // the fault of the address
-		}
+	if host, port := openai.HostPort(t.URL); len(all) > 1 {
+		t.Pods = all
+	} else if strings.HasPrefix(given, "dns+") && port != "" { // else the fault of the address
 		t.Metrics.Replicas = net.JoinHostPort(host, port)
 		t.Pods = []string{"dns+" + t.Metrics.Replicas}
-	case len(all) > 1:
-		t.Pods = all
 	}
 	return nil
 }

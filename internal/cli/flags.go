@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -222,17 +221,11 @@ func Taken(run *pflag.FlagSet, who Spelling) *pflag.FlagSet {
 
 // ShowAliases prints the flags of run that are other programs'.
 func ShowAliases(w io.Writer, run *pflag.FlagSet) error {
-	var err error
-	for _, g := range []struct {
-		who   Spelling
-		about string
-	}{
-		{AIPerf, "AIPerf 0.13 (aiperf profile). With any but those of the log its defaults hold: localhost:8000, chat, not streamed without --streaming,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts"},
-		{TraceReplay, "trace_replay.py. With any of them but the last three its defaults hold: streamed, due by the trace"},
-	} {
-		_, e := fmt.Fprintf(w, "%s:\n%s\n", g.about, Taken(run, g.who).FlagUsages())
-		err = errors.Join(err, e)
-	}
+	_, err := fmt.Fprintf(w, "%s:\n%s\n%s:\n%s\n",
+		"AIPerf 0.13 (aiperf profile). With any but those of the log its defaults hold: localhost:8000, chat, not streamed without --streaming,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts",
+		Taken(run, AIPerf).FlagUsages(),
+		"trace_replay.py. With any of them but the last three its defaults hold: streamed, due by the trace",
+		Taken(run, TraceReplay).FlagUsages())
 	return err
 }
 

@@ -16,13 +16,10 @@ const longestLook = 1 << 20
 // file that its reader will refuse.
 func typeOf(path string) string {
 	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	if info.IsDir() {
+	switch {
+	case err == nil && info.IsDir():
 		return "random_pool"
-	}
-	if !info.Mode().IsRegular() { // a pipe can be read only once
+	case err != nil || !info.Mode().IsRegular(): // a pipe can be read only once
 		return ""
 	}
 	f, err := file.Open(path)
@@ -32,9 +29,7 @@ func typeOf(path string) string {
 	defer f.Close()
 	line, _ := bufio.NewReader(io.LimitReader(f, longestLook)).ReadBytes('\n')
 	var row map[string]json.RawMessage
-	if json.Unmarshal(line, &row) != nil {
-		return ""
-	}
+	_ = json.Unmarshal(line, &row) // what is no object has no keys
 	for key, kind := range map[string]string{"turns": "multi_turn", "text": "single_turn", "texts": "single_turn"} {
 		if row[key] != nil {
 			return kind

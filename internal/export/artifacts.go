@@ -108,15 +108,13 @@ func leftBehind(dir string) (names []string, err error) {
 // moveBefore moves the files of an earlier run, or a whole sweep, and returns the new folder.
 func moveBefore(dir string, now time.Time) (to string, err error) {
 	names, err := leftBehind(dir)
-	if err != nil {
+	if err != nil || len(names) == 0 {
+		return "", err
+	}
+	if to, err = beforeDir(dir, now); err != nil {
 		return "", err
 	}
 	for _, name := range names {
-		if to == "" {
-			if to, err = beforeDir(dir, now); err != nil {
-				return "", err
-			}
-		}
 		if err := move(filepath.Join(dir, name), filepath.Join(to, name)); err != nil {
 			return to, err
 		}

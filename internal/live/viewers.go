@@ -1,6 +1,7 @@
 package live
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"time"
@@ -96,9 +97,7 @@ func (b *Board) end() {
 }
 
 func event(name string, data []byte) []byte {
-	e := make([]byte, 0, len(data)+32)
-	e = append(append(append(e, "event: "...), name...), "\ndata: "...)
-	return append(append(e, data...), "\n\n"...)
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
 }
 
 // serveEvents serves a stream until the viewer leaves, is too slow, or Run ends.

@@ -97,18 +97,14 @@ func order(s Section) int {
 
 // sortRuns sorts runs by concurrency if each run has a different one. Otherwise it keeps the order given.
 func sortRuns(all []runData) {
-	seen := map[int]bool{}
-	for _, l := range all {
-		c := l.Settings.Concurrency
-		if c == 0 || seen[c] {
+	byConcurrency := func(a, b runData) int { return cmp.Compare(a.Settings.Concurrency, b.Settings.Concurrency) }
+	sorted := slices.SortedStableFunc(slices.Values(all), byConcurrency)
+	for i, l := range sorted {
+		if l.Settings.Concurrency == 0 || i > 0 && byConcurrency(sorted[i-1], l) == 0 {
 			return
 		}
-		seen[c] = true
 	}
-	slices.SortStableFunc(all, func(a, b runData) int {
-		return cmp.Compare(a.Settings.Concurrency,
-			b.Settings.Concurrency)
-	})
+	copy(all, sorted)
 }
 
 func headline(a, b runData, all []judgment) string {

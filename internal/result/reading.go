@@ -57,6 +57,7 @@ func (a *Reading) Lines() (lines [][2]string) {
 	if a == nil {
 		return nil
 	}
+	add := func(name, text string) { lines = append(lines, [2]string{name, text}) }
 	var rules []string
 	for _, name := range measure.UsageRuleNames() {
 		if n := a.Rules[name]; n > 0 {
@@ -64,24 +65,15 @@ func (a *Reading) Lines() (lines [][2]string) {
 		}
 	}
 	if len(rules) > 0 {
-		lines = append(lines, [2]string{
-			"usage",
-			strings.Join(rules, ", ") + ": the server's token counts are partial or cannot be",
-		})
+		add("usage", strings.Join(rules, ", ")+": the server's token counts are partial or cannot be")
 	}
 	if a.Reasons > 0 {
-		lines = append(lines, [2]string{
-			"finish reason",
-			fmt.Sprintf("%s with one that is not known: it counts as a good end; the first: %q",
-				number.Count(int(a.Reasons), "answer"), a.Reason),
-		})
+		add("finish reason", fmt.Sprintf("%s with one that is not known: it counts as a good end; the first: %q",
+			number.Count(int(a.Reasons), "answer"), a.Reason))
 	}
 	if a.Unread > 0 {
-		lines = append(lines, [2]string{
-			"not understood",
-			fmt.Sprintf("%s of answers without a meaning to replayd; the first: %s", number.Count(int(a.Unread), "part"),
-				a.First),
-		})
+		add("not understood", fmt.Sprintf("%s of answers without a meaning to replayd; the first: %s",
+			number.Count(int(a.Unread), "part"), a.First))
 	}
 	return lines
 }

@@ -194,9 +194,9 @@ func (d *dcgmSource) versions(err error) error {
 		return err
 	}
 	s := d.session
-	own, engine := versionInfo{Version: versionVersionInfo}, versionInfo{Version: versionVersionInfo}
-	ask := func(name string, v *versionInfo, function func() int32) string {
-		if err := s.call(name, function); err != nil {
+	ask := func(name string, function func(v *versionInfo) int32) string {
+		v := versionInfo{Version: versionVersionInfo}
+		if err := s.call(name, func() int32 { return function(&v) }); err != nil {
 			return "unknown"
 		}
 		build, _, _ := strings.Cut(string(v.BuildInfo[:]), "\x00")
@@ -207,7 +207,7 @@ func (d *dcgmSource) versions(err error) error {
 		}
 		return "unknown"
 	}
-	ownVersion := ask("dcgmVersionInfo", &own, func() int32 { return s.library.OwnVersion(&own) })
-	engineVersion := ask("dcgmHostengineVersionInfo", &engine, func() int32 { return s.library.EngineVersion(s.handle, &engine) })
-	return fmt.Errorf("%s is %s, nv-hostengine %s; the library must not be the newer one: %w", dcgmLibrary, ownVersion, engineVersion, err)
+	own := ask("dcgmVersionInfo", s.library.OwnVersion)
+	engine := ask("dcgmHostengineVersionInfo", func(v *versionInfo) int32 { return s.library.EngineVersion(s.handle, v) })
+	return fmt.Errorf("%s is %s, nv-hostengine %s; the library must not be the newer one: %w", dcgmLibrary, own, engine, err)
 }
