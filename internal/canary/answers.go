@@ -114,7 +114,6 @@ func lengthOf(cell int) int64 {
 	return int64(math.Round(exactLengths * math.Exp2((float64(cell-exactLengths)+0.5)/perOctave)))
 }
 
-// add adds a pair that is not void.
 func (a *answers) add(p *Pair) {
 	if !a.AnswerTotals.add(p) {
 		return

@@ -36,5 +36,4 @@ func (a *addresses) String() string {
 	return a.target.URL
 }
 
-// Type is the flag's type in the help.
 func (a *addresses) Type() string { return "string" }

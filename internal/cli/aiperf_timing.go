@@ -32,7 +32,6 @@ func (o *Flags) takeStarts() {
 	o.Workload.Within = scalar.Within{a.startFrom, a.startTo}
 }
 
-// turnsInAll returns the number of requests in --num-sessions conversations.
 func (o *Flags) turnsInAll() int {
 	n, s, set := o.Aliases.sessions, o.Workload.Synthetic, o.Workload.Dataset
 	switch {

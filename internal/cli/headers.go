@@ -58,7 +58,6 @@ func (o *Flags) setHeader(name, value string) {
 	o.Workload.Request.Headers[name] = value
 }
 
-// authorize parses the value of an Authorization header.
 func (l *login) authorize(value string) error {
 	if l.Authorization != nil || l.BasicAuth != nil {
 		return errors.New("want it once")

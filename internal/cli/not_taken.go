@@ -21,7 +21,6 @@ func (refused) Set(string) error { return nil }
 func (refused) String() string   { return "" }
 func (refused) Type() string     { return "value" }
 
-// addNotTaken adds the flags that run does not take, hidden.
 func addNotTaken(f *pflag.FlagSet) {
 	var why string
 	for line := range strings.Lines(notTaken) {

@@ -266,7 +266,6 @@ func (o *Flags) takeMetricsPages(c *config.Config) {
 	}
 }
 
-// shardOf reads --shard.
 func shardOf(s string, shard *schedule.Shard) error {
 	index, of, _ := strings.Cut(s, "/")
 	n, err := strconv.Atoi(of)

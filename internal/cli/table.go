@@ -50,7 +50,6 @@ func (t Table) Add(c *cobra.Command) {
 // Lines are the values of a flag that is given several times. A comma does not separate them.
 type Lines []string
 
-// add adds the flag of a row.
 func (r Row) add(f *pflag.FlagSet) {
 	name := r.flag()
 	short := strings.TrimPrefix(r.Flag[len(name):], ",")
@@ -87,7 +86,6 @@ func (r Row) add(f *pflag.FlagSet) {
 // Duration returns a flag of a duration, in the format of configuration files.
 func Duration(d *time.Duration) pflag.Value { return scalarFlag{(*scalar.Duration)(d), "duration"} }
 
-// keys returns the whole keys of a row.
 func (g Group) keys(r Row) []string {
 	keys := strings.Fields(r.Keys)
 	for i, key := range keys {
@@ -144,10 +142,8 @@ type share float64
 
 func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
 
-// Type is the flag's type in the help.
 func (s *share) Type() string { return "share" }
 
-// Set implements pflag.Value.
 func (s *share) Set(text string) error {
 	number, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)

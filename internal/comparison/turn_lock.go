@@ -13,13 +13,11 @@ type turnLock struct {
 
 func newTurnLock() *turnLock { return &turnLock{held: make(chan struct{}, 1)} }
 
-// Lock implements sync.Locker.
 func (l *turnLock) Lock() {
 	l.held <- struct{}{}
 	l.turns.Add(1)
 }
 
-// Unlock implements sync.Locker.
 func (l *turnLock) Unlock() {
 	l.turns.Add(1)
 	<-l.held

@@ -82,7 +82,6 @@ func (f *Field) Value(raw float64) (float64, bool) {
 	return f.scale.of(raw), true
 }
 
-// parseFields parses the table.
 func parseFields(text string) (fields []*Field, err error) {
 	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,help"
 	err = scrape.ReadTable("fields.csv", text, columns, func(row []string) error {
@@ -143,7 +142,6 @@ func parseScale(s string) (scale, error) {
 	return scale{}, fmt.Errorf("want * or / and an integer ≥ 1, or nothing, got %q", s)
 }
 
-// alternatives splits a cell at semicolons.
 func alternatives(s string) []string {
 	if s == "" {
 		return nil

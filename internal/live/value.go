@@ -16,7 +16,6 @@ var unknown = value(math.NaN())
 
 func (f value) known() bool { return !math.IsNaN(float64(f)) }
 
-// MarshalJSON implements json.Marshaler.
 func (f value) MarshalJSON() ([]byte, error) {
 	if !f.known() || math.IsInf(float64(f), 0) {
 		return []byte("null"), nil
@@ -28,7 +27,6 @@ func (f value) MarshalJSON() ([]byte, error) {
 // An instant is sent as Unix seconds with three decimals; the zero time is sent as 0.
 type instant time.Time
 
-// MarshalJSON implements json.Marshaler.
 func (t instant) MarshalJSON() ([]byte, error) {
 	if time.Time(t).IsZero() {
 		return []byte("0"), nil
@@ -39,7 +37,6 @@ func (t instant) MarshalJSON() ([]byte, error) {
 // A span is sent as seconds without rounding: a bin of a curve can be 1/128 s.
 type span time.Duration
 
-// MarshalJSON implements json.Marshaler.
 func (s span) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }

@@ -23,7 +23,6 @@ var levelNames = [...]string{"idle", "ok", "warn", "bad"}
 
 func (l level) String() string { return levelNames[l] }
 
-// MarshalText implements encoding.TextMarshaler.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // A verdict is a level and its reason in one sentence, for an operator who was just woken.

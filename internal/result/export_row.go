@@ -70,7 +70,6 @@ func (l exportLine) row() (Row, error) {
 	return r, errors.Join(errs...)
 }
 
-// phase parses the phase of a request.
 func phase(name string) (measure.RunPhase, error) {
 	switch name {
 	case measure.Profiling.String(), "":

@@ -19,7 +19,6 @@ import (
 // SessionsName is the name of the file of ended sessions in a run's directory.
 const SessionsName = "session_export.jsonl"
 
-// A sessionLine is a line of that file.
 type sessionLine struct {
 	Session  string                 `json:"session"`
 	Loop     int64                  `json:"loop"`

@@ -94,7 +94,6 @@ func (s *Summary) WriteTable(w io.Writer, l measure.Ledger, width int, extra ...
 	return err
 }
 
-// writeLatencies writes a line for each quantity.
 func (s *Summary) writeLatencies(out *terminal.Table, extra []float64) {
 	percentiles := Percentiles(tablePercentiles, extra)
 	head := []string{"ms", "count", "mean", "std", "min"}

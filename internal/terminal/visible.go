@@ -18,7 +18,6 @@ type visible struct {
 	part []byte // of a character that the next Write completes
 }
 
-// Write implements io.Writer.
 func (v *visible) Write(p []byte) (int, error) {
 	text := string(append(v.part, p...))
 	v.part = v.part[:0]

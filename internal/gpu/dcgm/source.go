@@ -67,7 +67,6 @@ func (d *dcgmSource) startTurn(run func() ([]gpu.Device, error)) *turn {
 	return t
 }
 
-// Read implements Source.
 func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("libdcgm: %s: %w", d.address.given, err)
@@ -119,7 +118,6 @@ func (d *dcgmSource) Close() error {
 	}
 }
 
-// read is the turn of Read.
 func (d *dcgmSource) read() ([]gpu.Device, error) {
 	if err := d.use(); err != nil {
 		return nil, err
