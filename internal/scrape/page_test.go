@@ -95,6 +95,12 @@ func TestParse(t *testing.T) {
 		{"bad lines of OpenMetrics", openMetrics, "a 1\nb x\nc 1\nd{e=\"} x\n# TYPE e gauge\ne 1\n# EOF\n", []string{"a{} 1", "c{} 1", "e{} 1"}, 5, `bad: line 2: strconv.ParseFloat: parsing "x": invalid syntax, got "b x"`},
 		{"a long bad line", text004, "z 1\na{b=\"" + strings.Repeat("é", 100) + "\"} x\n", []string{"z{} 1"}, 2, `bad: line 2: strconv.ParseFloat: parsing "x": invalid syntax, got "a{b=\"` + strings.Repeat("é", 37) + `…"`},
 		{"only bad lines", text004, "a x\nb y\n", nil, 2, `line 1: strconv.ParseFloat: parsing "x": invalid syntax, got "a x"`},
+		{
+			"open quotes of a name", text004, "a 1\n# HELP \"b it's\nb{c=\"d\"} 1\n# TYPE \"e\" gauge\ne 2\n",
+			[]string{"a{} 1", `b{c="d"} 1`, "e{} 2"},
+			3,
+			`bad: line 2: want the quotes closed, got "# HELP \"b it's"`,
+		},
 		{"open quotes", text004, "a 1\nb{c=\"d} 1\ne 2\nf{g=\"\"} 1\n", []string{"a{} 1", "e{} 2", `f{g=""} 1`}, 4, `bad: line 2: want the quotes closed, got "b{c=\"d} 1"`},
 		{"a byte 0", text004, "a 1\n\x00\nb 2\nc 3\n", []string{"c{} 3"}, 4, `bad: line 2: want text, not a byte 0, got "\x00"`},
 		{"not UTF-8", text004, "a 1\nb{c=\"\xff\"} 1\n", []string{"a{} 1"}, 2, `bad: line 2: invalid UTF-8 label value: "\"\xff\"", got "b{c=\"\xff\"} 1"`},

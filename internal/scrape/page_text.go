@@ -56,7 +56,7 @@ func tidy(body []byte, openMetrics bool) tidied {
 			}
 		case len(text) > maxLineBytes:
 			line.why = fmt.Sprintf("want a line of at most %d bytes", maxLineBytes)
-		case text[0] != '#' && endsInQuotes(text):
+		case text[0] != '#' && endsInQuotes(text), openName.Match(text):
 			line.why = "want the quotes closed"
 		}
 		if line.why != "" {
@@ -268,6 +268,9 @@ func nameOn(line []byte) string {
 
 // bareName matches a name without quotes at the beginning of a line, and what may follow it.
 var bareName = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)($|[{ \t])`)
+
+// openName matches a comment with a quoted name that does not end on its line.
+var openName = regexp.MustCompile(`^#[ \t]*(HELP|TYPE|UNIT)[ \t]+"([^"\\]|\\.)*$`)
 
 // endsInQuotes reports whether a quoted value is not closed on its line. The formats escape a line end as \n, but the
 // parser of 0.0.4 would continue on the next lines.
