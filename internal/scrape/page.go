@@ -4,6 +4,8 @@ package scrape
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +39,9 @@ type Page struct {
 	hidden secret.Set             // what no text of the page may show
 	texts  map[string]secret.Text // label values that were let in
 
-	damaged map[string]bool      // families of which something could not be read: Samples has nothing of them
-	refused map[secret.Text]bool // samples whose values cannot be
-	first   error                // why the first line, or sample, was dropped; nil: none was
+	damaged map[string]bool       // families of which something could not be read: Samples has nothing of them
+	refused map[secret.Text]error // samples whose values cannot be, by the rows that are read
+	first   error                 // why the first line, or sample, was dropped; nil: none was
 }
 
 // First says why the first line, or sample, was dropped; "": none was.
@@ -53,18 +55,21 @@ func (p *Page) First() secret.Text {
 // isDamaged reports whether a sample of a name's family could not be read.
 func (p *Page) isDamaged(name string) bool { return p.damaged[familyOf(name)] }
 
-// refuse counts a sample whose value cannot be, once, though several rows may read it.
+// refuse notes a sample whose value cannot be, once, though several rows may read it.
 func (p *Page) refuse(name string, s Sample, want string) {
-	line := p.hidden.Text(fmt.Sprintf("%s%v %g", name, s.Labels, s.Value), maxError)
-	if p.refused[line] {
-		return
-	}
 	if p.refused == nil {
-		p.refused = map[secret.Text]bool{}
+		p.refused = map[secret.Text]error{}
 	}
-	p.refused[line] = true
-	if p.Bad++; p.first == nil {
-		p.first = errorOf(ReasonParse, "want %s, got %q", want, clip(string(line), 200))
+	line := p.hidden.Text(fmt.Sprintf("%s%v %g", name, s.Labels, s.Value), maxError)
+	p.refused[line] = errorOf(ReasonParse, "want %s, got %q", want, clip(string(line), 200))
+}
+
+// drop counts refused samples.
+func (p *Page) drop(refused map[secret.Text]error) {
+	for _, line := range slices.Sorted(maps.Keys(refused)) {
+		if p.Bad++; p.first == nil {
+			p.first = refused[line]
+		}
 	}
 }
 

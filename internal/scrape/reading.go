@@ -17,14 +17,21 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	p.unwrap()
 	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
 	most := 0
+	var refused map[secret.Text]error
 	for _, engine := range v.engines {
+		p.refused = nil
 		r, found := readRows(p, v.rows[engine])
 		if len(found) > most {
-			most, best = len(found), r
+			most, best, refused = len(found), r, p.refused
 			best.Engine = engine
+		} else if most == 0 && engine == told {
+			refused = p.refused
 		}
 	}
+	p.drop(refused)
+	p.refused = nil
 	r, found := readRows(p, v.user)
+	p.drop(p.refused)
 	if len(found) == 0 {
 		return best
 	}

@@ -111,7 +111,9 @@ func TestWhatIsNoLoad(t *testing.T) {
 					t.Errorf("page %d: want %v waiting and %v of the cache, got %+v, %v", i, s.waiting, s.kv, l, err)
 				}
 			}
-			f.want(t, []string{"bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 2`)
+			e.say(`vllm:kv_cache_usage_perc{engine="0"} 41.7`) // nothing else
+			pass(5 * time.Second)
+			f.want(t, []string{"bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 3`)
 			const told = `want a kv_cache_usage_ratio from 0 to 1, got "vllm:kv_cache_usage_perc{engine=\\\"0\\\"} 41.7"`
 			if strings.Count(f.log.String(), "cannot be used") != 1 || !strings.Contains(f.log.String(), "41.7") {
 				t.Errorf("want %s told once, got\n%s", told, f.log.String())
