@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 	"replayd/internal/secret"
 )
 
@@ -50,6 +52,9 @@ func (f *feed) change(c func(s *State)) {
 	defer f.mu.Unlock()
 	c(&f.state)
 }
+
+// member returns a member of an object.
+func member(o number.Object, key string) any { return o[slices.Index(o, any(key))+1] }
 
 // end finishes a request that was sent on time and had 11 tokens in two chunks.
 func (f *feed) end(o measure.Outcome, ttft, tpot time.Duration, text string) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"replayd/internal/comparison"
+	"replayd/internal/number"
 	"replayd/internal/scrape"
 )
 
@@ -38,14 +39,14 @@ type Board struct {
 	prefixes  map[string][]prefixReading // the latest of each target, the oldest first
 
 	mu        sync.Mutex
-	servers   map[string]*server // by target; nil while nobody watches
-	compared  []compared         // of the last tick
-	workloads []*Workload        // in the order in which they came
-	notes     []note             // the last ones, the oldest first
-	noted     bool               // there are new notes since the last tick
-	renewed   bool               // workloads came or went since the last tick
-	now       time.Time          // of the last tick
-	full      []byte             // the whole page as JSON, made on demand and at most once a tick; nil until then
+	servers   map[string]number.Object // by target; nil while nobody watches
+	compared  []compared               // of the last tick
+	workloads []*Workload              // in the order in which they came
+	notes     []note                   // the last ones, the oldest first
+	noted     bool                     // there are new notes since the last tick
+	renewed   bool                     // workloads came or went since the last tick
+	now       time.Time                // of the last tick
+	full      []byte                   // the whole page as JSON, made on demand and at most once a tick; nil until then
 	viewers   map[*viewer]struct{}
 	joined    int  // viewers so far
 	over      bool // Run has ended

@@ -3,24 +3,12 @@ package live
 import (
 	"slices"
 
+	"replayd/internal/number"
 	"replayd/internal/scrape"
 )
 
 // hitReadings is how many readings the prefix hits span: a minute, at one every 5 s.
 const hitReadings = 12
-
-// A server has the figures of a target's engines and GPUs, summed over replicas, ranks and GPUs.
-type server struct {
-	EngineDown  bool  `json:"engine_down"` // no metrics page of the engine can be scraped, though at least one is known
-	GPUsDown    bool  `json:"gpus_down"`   // no source of GPU metrics can be read, though at least one is configured
-	Running     value `json:"running"`     // requests that the engine works on
-	Waiting     value `json:"waiting"`     // requests in the engine's queue
-	KVCache     value `json:"kv_cache"`    // usage of the fullest KV cache, 0 to 1
-	PrefixHits  value `json:"prefix_hits"` // share of the prompt tokens of the last minute, 0 to 1
-	GPUs        int   `json:"gpus"`
-	Power       value `json:"power"`       // watts
-	Utilization value `json:"utilization"` // mean over the GPUs, 0 to 1: SM activity, else the utilization
-}
 
 // A prefixReading has the counters of the prefix caches of a target's engines, in tokens.
 type prefixReading struct{ queries, hits value }
@@ -28,9 +16,9 @@ type prefixReading struct{ queries, hits value }
 // A reported has the latest readings of the engines of a target, or of its sources of GPUs.
 type reported []scrape.Values
 
-// readServers returns what engines and GPUs report, by target: read once a slot, and nil while nobody watches. It is
-// called without the lock.
-func (b *Board) readServers(watched bool, slot int) map[string]*server {
+// readServers returns what engines and GPUs report, by target, summed over replicas, ranks and GPUs: read once a slot,
+// and nil while nobody watches. It is called without the lock.
+func (b *Board) readServers(watched bool, slot int) map[string]number.Object {
 	switch {
 	case !watched || b.options.Engines == nil:
 		return nil
@@ -39,7 +27,7 @@ func (b *Board) readServers(watched bool, slot int) map[string]*server {
 	}
 	b.serversOf = slot
 	engines, gpus := map[string]reported{}, map[string]reported{}
-	servers := map[string]*server{}
+	servers := map[string]number.Object{}
 	by := func(of map[string]reported, all []scrape.Values) {
 		for _, v := range all {
 			of[v.Target] = append(of[v.Target], v)
@@ -59,11 +47,13 @@ func (b *Board) readServers(watched bool, slot int) map[string]*server {
 		kept := b.prefixes[target]
 		kept = append(kept[max(0, len(kept)-hitReadings):], now)
 		b.prefixes[target] = kept
-		servers[target] = &server{
-			EngineDown: engines[target].down(), GPUsDown: gpus[target].down(),
-			Running: sum(engine("requests_running")), Waiting: sum(engine("requests_waiting")),
-			KVCache: most(engine("kv_cache_usage_ratio")), PrefixHits: hitRatio(kept[0], now),
-			GPUs: max(len(power), len(busy)), Power: sum(power), Utilization: sum(busy) / value(len(busy)),
+		servers[target] = number.Object{
+			"engine_down", engines[target].down(), // no metrics page of the engine can be scraped, though at least one is known
+			"gpus_down", gpus[target].down(), // likewise, sources of GPU metrics
+			"running", sum(engine("requests_running")), "waiting", sum(engine("requests_waiting")),
+			"kv_cache", most(engine("kv_cache_usage_ratio")), // the fullest one, 0 to 1
+			"prefix_hits", hitRatio(kept[0], now), // share of the prompt tokens of the last minute
+			"gpus", max(len(power), len(busy)), "power", sum(power), "utilization", sum(busy) / value(len(busy)), // watts, 0 to 1
 		}
 	}
 	return servers

@@ -78,23 +78,21 @@ func TestSumServers(t *testing.T) {
 	}
 	gpus := []scrape.Values{{Target: "a", Up: true, Series: ofA}, {Target: "b"}}
 	b := New(Options{Engines: func() []scrape.Values { return engines }, GPUs: func() []scrape.Values { return gpus }})
-	if got := b.readServers(true, 0)["a"]; got.PrefixHits.known() {
-		t.Errorf("want no prefix hits after one reading, got %v", got.PrefixHits)
+	if got := member(b.readServers(true, 0)["a"], "prefix_hits"); got.(value).known() {
+		t.Errorf("want no prefix hits after one reading, got %v", got)
 	}
 	queries.Value, hits.Value = 1100, 925
 	servers := b.readServers(true, 0)
-	if a := servers["a"]; a.Running != 7 || a.Waiting.known() || a.KVCache != 0.4 || a.PrefixHits != 0.25 ||
-		a.GPUs != 2 || a.Power != 600 || a.Utilization != 0.5 {
-		t.Errorf("want 7 running, no waiting, 0.4, 0.25, 2 GPUs of 600 W at 0.5; got %+v", a)
-	}
-	if b := servers["b"]; b.Running.known() || b.GPUs != 0 || b.Utilization.known() {
-		t.Errorf("want a server of which nothing is known, got %+v", b)
-	}
-	if a, b := servers["a"], servers["b"]; a.EngineDown || a.GPUsDown || !b.EngineDown || !b.GPUsDown {
-		t.Errorf("want the engine and the GPUs of b down, got %+v and %+v", a, b)
+	for target, want := range map[string]string{
+		"a": `{"engine_down":false,"gpus_down":false,"running":7,"waiting":null,"kv_cache":0.4,"prefix_hits":0.25,"gpus":2,"power":600,"utilization":0.5}`,
+		"b": `{"engine_down":true,"gpus_down":true,"running":null,"waiting":null,"kv_cache":null,"prefix_hits":null,"gpus":0,"power":null,"utilization":null}`,
+	} {
+		if got := encode(servers[target]); string(got) != want {
+			t.Errorf("%s: want %s, got %s", target, want, got)
+		}
 	}
 	queries.Value, hits.Value = 10, 0 // the engine has restarted
-	if got := b.readServers(true, 0)["a"].PrefixHits; got.known() {
+	if got := member(b.readServers(true, 0)["a"], "prefix_hits"); got.(value).known() {
 		t.Errorf("want no prefix hits after a restart, got %v", got)
 	}
 }

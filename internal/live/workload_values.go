@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"replayd/internal/measure"
+	"replayd/internal/number"
 )
 
 // workloadValues holds the values that change from tick to tick. Maps leave out zero values.
@@ -13,7 +14,7 @@ type workloadValues struct {
 	TargetText string  `json:"target_text"`
 	Started    instant `json:"started"`
 
-	Server *server `json:"server,omitempty"` // of its target
+	Server number.Object `json:"server,omitempty"` // of its target
 
 	Loop         int64 `json:"loop"`
 	Position     span  `json:"position"`
@@ -30,19 +31,11 @@ type workloadValues struct {
 	Outcomes map[measure.Outcome]int64    `json:"outcomes"`
 	Drops    map[measure.DropReason]int64 `json:"drops"`
 
-	Rates  rates      `json:"rates"`
-	Minute lastMinute `json:"minute"`
+	Rates  number.Object `json:"rates"` // of the last 10 seconds; tokens count when their request ends
+	Minute lastMinute    `json:"minute"`
 
 	Failures []failure `json:"failures,omitempty"` // the last failures, or in news the one that changed
 	Rows     []row     `json:"rows,omitempty"`     // all rows, or in news the new ones
-}
-
-// rates covers the last 10 seconds. Tokens count when their request ends.
-type rates struct {
-	Due      value `json:"due"`
-	Finished value `json:"finished"`
-	Output   value `json:"output_tokens"`
-	Prompt   value `json:"prompt_tokens"`
 }
 
 type lastMinute struct {
@@ -77,9 +70,9 @@ func (w *Workload) values(now time.Time) workloadValues {
 		Expected: s.Ledger.Expected, InFlight: s.Ledger.InFlight, Waiting: s.Ledger.Waiting, Retries: s.Ledger.Retries,
 		Finished: s.Ledger.Finished(), Dropped: s.Ledger.Unsent(),
 		Outcomes: less(s.Ledger.Outcomes, nil), Drops: drops(s.Ledger),
-		Rates: rates{
-			Due: recent.perSecond(recent.Expected), Finished: recent.perSecond(recent.Finished()),
-			Output: recent.perSecond(recent.OutputTokens), Prompt: recent.perSecond(recent.PromptTokens),
+		Rates: number.Object{
+			"due", recent.perSecond(recent.Expected), "finished", recent.perSecond(recent.Finished()),
+			"output_tokens", recent.perSecond(recent.OutputTokens), "prompt_tokens", recent.perSecond(recent.PromptTokens),
 		},
 		Minute: lastMinute{
 			Outcomes: less(minute.Outcomes, nil), Drops: drops(minute.Ledger), WithinSLO: unknown,
