@@ -35,19 +35,10 @@ func (j *judged) depends() bool {
 // A test is the evidence about one metric.
 type test struct {
 	judged
+	TestSnapshot // what snapshot computes is set only there; At is 0 for a latency until then
 
-	worse, better Restarts // of a latency: above and below the threshold; of a share: the candidate, and the baseline, has more
-	ties          int64    // shares: blocks with as many on both sides
-	passed        bool     // a latency's evidence for "not worse" has reached its bound, or a share's excess is surely within its tolerance
-
-	ratio   interval // of a latency
-	course  course
-	changed time.Time // when the ratio changed, if its interval is empty; else zero
-
-	all    Tally // of a share, since the latest restart
-	before Tally // of a share, before it
-	blocks int64 // of a share, with a value
-	excess excess
+	ratio  interval // of a latency
+	course course
 	long   *long    // of a share that is compared in long blocks
 	outage Evidence // of the share bad: bits of blocks that are an outage of one side
 }
@@ -66,11 +57,11 @@ func newTest(o Options, m Metric) test {
 // restart lets the evidence begin anew after a restart of an engine. With the next block it fails or passes by what there was before, if that was enough.
 func (t *test) restart(o Options) {
 	fresh := newTest(o, t.metric)
-	fresh.worse, fresh.better, fresh.neighbors, fresh.before = t.worse, t.better, t.neighbors, t.before
-	fresh.before.add(t.all)
-	fresh.worse.Restart()
-	fresh.better.Restart()
-	fresh.ratio.restarted(fresh.worse.Count)
+	fresh.Worse, fresh.Better, fresh.neighbors, fresh.Before = t.Worse, t.Better, t.neighbors, t.Before
+	fresh.Before.add(t.All)
+	fresh.Worse.Restart()
+	fresh.Better.Restart()
+	fresh.ratio.restarted(fresh.Worse.Count)
 	fresh.clamp(o.FailLog10())
 	*t = fresh
 }
@@ -80,28 +71,28 @@ func (t *test) alpha(o *Options) float64 {
 	if t.metric == Bad { // it goes on
 		return o.Alpha
 	}
-	return math.Ldexp(o.Alpha, -int(min(t.worse.Count, 900))-1)
+	return math.Ldexp(o.Alpha, -int(min(t.Worse.Count, 900))-1)
 }
 
 // latency adds a block's value. A value exactly at a bound is neither above nor below.
 func (t *test) latency(value float64, at time.Time, o *Options) {
-	t.worse.Add(value > t.threshold+t.wander)
-	t.better.Add(value < t.threshold-t.wander)
+	t.Worse.Add(value > t.threshold+t.wander)
+	t.Better.Add(value < t.threshold-t.wander)
 	t.neighbors.add(value)
 	t.course.add(t.ratio.add(value), at.Unix())
-	t.passed = t.passed || t.canPass() && t.better.Log10() >= o.PassLog10()
+	t.Passed = t.Passed || t.canPass() && t.Better.Log10() >= o.PassLog10()
 	t.clamp(o.FailLog10())
-	if t.changed.IsZero() && t.ratio.lower > t.ratio.upper {
-		t.changed = t.course.changed()
+	if t.Changed.IsZero() && t.ratio.lower > t.ratio.upper {
+		t.Changed = t.course.changed()
 	}
 }
 
 // clamp keeps the interval on the side of the tolerance that the evidence says.
 func (t *test) clamp(failLog10 float64) {
-	if t.passed {
+	if t.Passed {
 		t.ratio.upper = min(t.ratio.upper, t.threshold)
 	}
-	if t.worse.Log10() >= failLog10 {
+	if t.Worse.Log10() >= failLog10 {
 		t.ratio.lower = max(t.ratio.lower, t.threshold)
 	}
 }
@@ -111,8 +102,8 @@ func (t *test) canPass() bool { return t.wander == 0 || t.threshold > t.wander }
 
 // share adds a block's counts. A tie gives no bit.
 func (t *test) share(block Span, end time.Time, o *Options) {
-	t.all.add(block.Tally)
-	t.blocks++
+	t.All.add(block.Tally)
+	t.Blocks++
 	if excess := block.excess(); t.metric == Bad && math.Abs(excess) > outageLeast {
 		t.outage.Add(excess > 0)
 	}
@@ -122,19 +113,19 @@ func (t *test) share(block Span, end time.Time, o *Options) {
 		}
 	}
 	t.neighbors.add(block.excess())
-	t.excess.add(block.excess())
+	t.Excess.add(block.excess())
 	t.sign(block.Tally)
-	t.passed = t.passed || t.isWithin(1, o)
+	t.Passed = t.Passed || t.isWithin(1, o)
 }
 
 func (t *test) sign(block Tally) {
 	difference := block.Candidate - block.Baseline
 	if difference == 0 {
-		t.ties++
+		t.At++
 		return
 	}
-	t.worse.Add(block.excess() > t.least())
-	t.better.Add(block.excess() < -t.least())
+	t.Worse.Add(block.excess() > t.least())
+	t.Better.Add(block.excess() < -t.least())
 }
 
 func (t *test) hasFailed(failLog10 float64) bool {
@@ -143,23 +134,23 @@ func (t *test) hasFailed(failLog10 float64) bool {
 
 // total is the excess of a share over all restarts.
 func (t *test) total() float64 {
-	all := t.before
-	all.add(t.all)
+	all := t.Before
+	all.add(t.All)
 	return all.excess()
 }
 
 // passes says whether the evidence of a pass was enough, and what has come since the latest restart does not speak against it. A ratio that was low
 // for a while and is high now would else pass.
 func (t *test) passes() bool {
-	return t.passed && (!t.metric.IsLatency() || t.better.Bits > 0 && t.better.Evidence.Log10() >= 0)
+	return t.Passed && (!t.metric.IsLatency() || t.Better.Bits > 0 && t.Better.Evidence.Log10() >= 0)
 }
 
 // worseLog10 is the decimal logarithm of the evidence for a fail. That of bad is the greater one of its two tests, each at half its alpha.
 func (t *test) worseLog10() float64 {
 	if t.metric != Bad {
-		return t.worse.Log10()
+		return t.Worse.Log10()
 	}
-	return max(t.worse.Log10(), t.outage.Log10()) - math.Log10(2)
+	return max(t.Worse.Log10(), t.outage.Log10()) - math.Log10(2)
 }
 
 // blocksToPass is how many more blocks like those so far the metric needs for a pass; −1: no number of them suffices. A latency without values
@@ -177,13 +168,13 @@ func (t *test) blocksToPass(o *Options) int64 {
 	case !t.canPass():
 		return -1
 	}
-	return t.better.toReach(o.PassLog10())
+	return t.Better.toReach(o.PassLog10())
 }
 
 // values is the number of blocks with a value since the latest restart of an engine.
 func (t *test) values() int64 {
 	if t.metric.IsLatency() {
-		return t.worse.Bits
+		return t.Worse.Bits
 	}
-	return t.blocks
+	return t.Blocks
 }

@@ -90,6 +90,8 @@ func (f *restoring) neighbors(n neighbors) neighbors {
 }
 
 func (t *test) restore(s *TestSnapshot, f *restoring) {
+	t.TestSnapshot = *s
+	t.Cells, t.Course = nil, nil
 	bits := s.Above + s.At + s.Below
 	if t.metric.IsLatency() {
 		t.ratio.n = f.unpack("cells", t.ratio.counts[:], s.Cells)
@@ -99,13 +101,12 @@ func (t *test) restore(s *TestSnapshot, f *restoring) {
 		t.ratio.restarted(s.Worse.Count)
 		t.ratio.setBounds(s.Lower, s.Upper)
 		f.want(t.course.unpack(s.Course), "course", fmt.Sprintf("at most %d values", courseBlocks), len(s.Course))
+		t.At = 0
 	} else {
-		bits, t.ties = s.Above+s.Below, s.At
+		bits = s.Above + s.Below
 	}
-	t.worse, t.better = s.Worse, s.Better
-	t.worse.Evidence, t.better.Evidence = Evidence{s.Above, bits}, Evidence{s.Below, bits}
-	t.passed, t.neighbors, t.changed = s.Passed, f.neighbors(s.Neighbors), s.Changed
-	t.all, t.before, t.blocks, t.excess = s.All, s.Before, s.Blocks, s.Excess
+	t.Worse.Evidence, t.Better.Evidence = Evidence{s.Above, bits}, Evidence{s.Below, bits}
+	t.neighbors = f.neighbors(s.Neighbors)
 	f.want(s.Outage[0] <= s.Outage[1], "outage", "no more ones than bits", s.Outage)
 	t.outage = Evidence{s.Outage[0], s.Outage[1]}
 	if t.long != nil {

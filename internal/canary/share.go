@@ -111,13 +111,13 @@ func (t Tally) times(factor float64) Tally {
 // upper is a bound of a share's excess: the greater one of the bound over blocks and that over pairs.
 func (t *test) upper(o *Options) float64 {
 	alpha := t.alpha(o)
-	return max(t.excess.upper(alpha), t.all.upper(alpha))
+	return max(t.Excess.upper(alpha), t.All.upper(alpha))
 }
 
 // isWithin says whether the excess of a share is surely within its tolerance, after so many times as many blocks like those so far.
 func (t *test) isWithin(factor float64, o *Options) bool {
 	alpha := t.alpha(o)
-	return t.excess.times(factor).upper(alpha) <= t.threshold && t.all.times(factor).excludes(t.threshold, alpha)
+	return t.Excess.times(factor).upper(alpha) <= t.threshold && t.All.times(factor).excludes(t.threshold, alpha)
 }
 
 // maxFactor bounds how far ahead the need of pairs is estimated.
@@ -126,11 +126,11 @@ const maxFactor = 1 << 14
 // excessToPass is how many more blocks like those so far bring the bound of a share's excess to its tolerance; −1: they never do.
 func (t *test) excessToPass(o *Options) int64 {
 	switch {
-	case t.excess.Blocks < excessLeast:
-		return excessLeast - t.excess.Blocks
+	case t.Excess.Blocks < excessLeast:
+		return excessLeast - t.Excess.Blocks
 	case !t.isWithin(maxFactor, o):
 		return -1
 	}
 	octaves := stats.Bisect(0, math.Log2(maxFactor), 40, func(v float64) bool { return t.isWithin(math.Exp2(v), o) })
-	return max(1, int64(math.Ceil((math.Exp2(octaves)-1)*float64(t.excess.Blocks))))
+	return max(1, int64(math.Ceil((math.Exp2(octaves)-1)*float64(t.Excess.Blocks))))
 }

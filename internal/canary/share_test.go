@@ -135,7 +135,7 @@ func TestExcessBoundHolds(t *testing.T) {
 				}
 				test.share(Span{Tally: block}, time.Time{}, &o)
 			}
-			if test.passed {
+			if test.Passed {
 				wrong++
 			}
 		}
@@ -184,7 +184,7 @@ func TestExcessToPass(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	test := newTest(o, Bad)
 	told, blocks := int64(0), int64(0)
-	for ; !test.passed && blocks < 2000; blocks++ {
+	for ; !test.Passed && blocks < 2000; blocks++ {
 		block := Tally{Pairs: 60}
 		for range 60 {
 			if rng.Float64() < 0.008 {

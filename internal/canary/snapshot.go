@@ -41,21 +41,23 @@ type SightSnapshot struct {
 type TestSnapshot struct {
 	Metric    string    `json:"metric"`
 	Above     int64     `json:"above"` // blocks
-	At        int64     `json:"at"`
+	At        int64     `json:"at"`    // of a share: those with as many on both sides
 	Below     int64     `json:"below"`
-	Passed    bool      `json:"passed"`
+	Passed    bool      `json:"passed"` // a latency's evidence for "not worse" has reached its bound, or a share's excess is surely within its tolerance
 	Neighbors neighbors `json:"neighbours"`
-	All       Tally     `json:"all"`    // requests of a share
-	Before    Tally     `json:"before"` // those before the latest restart of an engine
-	Blocks    int64     `json:"blocks"` // of a share
+	All       Tally     `json:"all"`    // requests of a share, since the latest restart of an engine
+	Before    Tally     `json:"before"` // those before it
+	Blocks    int64     `json:"blocks"` // of a share, with a value
 	Excess    excess    `json:"excess"`
 
-	Worse      Restarts  `json:"worse"` // of the restarts before the latest one: Above, At and Below are since then
+	// Of a latency: above and below the threshold; of a share: the candidate, and the baseline, has more. As JSON they are those of the restarts
+	// before the latest one: Above, At and Below are since then.
+	Worse      Restarts  `json:"worse"`
 	Better     Restarts  `json:"better"`
 	Outage     [2]int64  `json:"outage"` // bits of bad: ones, and all
 	Open       Span      `json:"open"`   // the long block of a share
 	OpenBlocks int       `json:"open_blocks"`
-	Changed    time.Time `json:"changed"` // the ratio of a latency
+	Changed    time.Time `json:"changed"` // when the ratio of a latency changed, if its interval is empty; else zero
 
 	Cells []byte `json:"cells"` // counts of a latency's values by cell of its interval
 	Lower int    `json:"lower"` // bounds of the interval, as cells
@@ -123,16 +125,14 @@ func (s *sight) snapshot(opened time.Time) SightSnapshot {
 }
 
 func (t *test) snapshot() TestSnapshot {
-	s := TestSnapshot{
-		Metric: t.metric.String(), Above: t.worse.Ones, Below: t.better.Ones, Passed: t.passed, Neighbors: t.neighbors.clone(),
-		At: t.ties, All: t.all, Before: t.before, Blocks: t.blocks, Excess: t.excess, Changed: t.changed.Round(0),
-		Worse: t.worse, Better: t.better, Outage: [2]int64{t.outage.Ones, t.outage.Bits},
-	}
+	s := t.TestSnapshot
+	s.Metric, s.Neighbors, s.Changed = t.metric.String(), t.neighbors.clone(), t.Changed.Round(0)
+	s.Above, s.Below, s.Outage = t.Worse.Ones, t.Better.Ones, [2]int64{t.outage.Ones, t.outage.Bits}
 	if t.long != nil {
 		s.Open, s.OpenBlocks = t.long.open, t.long.blocks
 	}
 	if t.metric.IsLatency() {
-		s.At = t.worse.Bits - s.Above - s.Below
+		s.At = t.Worse.Bits - s.Above - s.Below
 		s.Cells, s.Lower, s.Upper = packed(t.ratio.counts[:]), t.ratio.lowerCell, t.ratio.upperCell
 		s.Course = t.course.packed()
 	}

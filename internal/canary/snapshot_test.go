@@ -114,8 +114,8 @@ func TestLongestSnapshot(t *testing.T) {
 		for range maxStretches {
 			test.neighbors.Stretches = append(test.neighbors.Stretches, -0.1/math.Pi)
 		}
-		test.worse = Restarts{Evidence: Evidence{test.neighbors.Values, test.neighbors.Values}, Count: 1 << 20, Past: -1 / 3.0}
-		test.better = Restarts{Evidence: Evidence{0, test.neighbors.Values}, Count: 1 << 20, Past: -1 / 3.0}
+		test.Worse = Restarts{Evidence: Evidence{test.neighbors.Values, test.neighbors.Values}, Count: 1 << 20, Past: -1 / 3.0}
+		test.Better = Restarts{Evidence: Evidence{0, test.neighbors.Values}, Count: 1 << 20, Past: -1 / 3.0}
 		if Metric(m).IsLatency() {
 			for i := range test.ratio.counts {
 				test.ratio.counts[i] = each

@@ -138,7 +138,7 @@ func (c *Comparison) judgePair() Judgment {
 	s := &c.sight
 	j := Judgment{
 		Verdict: Undecided, Scope: ScopePair, Pairs: c.pairs, Blocks: c.ended, Lasted: c.lasted, Skipped: maps.Clone(c.skipped), Useful: s.Useful,
-		Calm: s.calmShare(), BlockTime: s.blockTime(), Restarts: c.tests[TTFT].worse.Count,
+		Calm: s.calmShare(), BlockTime: s.blockTime(), Restarts: c.tests[TTFT].Worse.Count,
 	}
 	j.Blind, j.Unseen = c.blind()
 	if c.last.Before(c.warm) {
@@ -220,15 +220,15 @@ func (c *Comparison) reason(j *Judgment) (Reason, Metric) {
 
 func (c *Comparison) state(t *test) MetricState {
 	s := MetricState{
-		Metric: t.metric, Blocks: t.values(), Worse: t.worse.Ones, Better: t.better.Ones, Ties: t.ties,
+		Metric: t.metric, Blocks: t.values(), Worse: t.Worse.Ones, Better: t.Better.Ones, Ties: t.At,
 		WorseLog10: t.worseLog10(), Correlation: t.neighbors.correlation(), Dependent: t.depends(),
-		Ratio: math.NaN(), Failed: c.failed == t.metric, Passed: t.passes(), Changed: t.changed,
+		Ratio: math.NaN(), Failed: c.failed == t.metric, Passed: t.passes(), Changed: t.Changed,
 	}
 	if t.metric.IsLatency() {
-		s.NotWorseLog10 = t.better.Log10()
+		s.NotWorseLog10 = t.Better.Log10()
 		estimate, bound := t.ratio.estimate()
 		s.Ratio, s.Lower, s.Upper, s.Bound = math.Exp(estimate), math.Exp(t.ratio.lower), math.Exp(t.ratio.upper), bound
-		if !t.changed.IsZero() {
+		if !t.Changed.IsZero() {
 			s.Lower, s.Upper = 0, math.Inf(1)
 		}
 	} else {
@@ -246,7 +246,7 @@ func (c *Comparison) missing() int64 {
 		if t.metric == Bad { // each of its two tests has half of alpha
 			needed += math.Log10(2)
 		}
-		n := t.worse.toReach(needed)
+		n := t.Worse.toReach(needed)
 		if t.long != nil && n > 0 {
 			n *= longTimes
 		}
