@@ -12,6 +12,7 @@ import (
 
 	"replayd/internal/comparison"
 	"replayd/internal/config"
+	"replayd/internal/fault"
 	"replayd/internal/gpu"
 	"replayd/internal/live"
 	"replayd/internal/measure"
@@ -181,7 +182,7 @@ type page struct {
 // openPage serves at the address. Scrapes are refused until Ready. lost is called if the server ends by itself.
 func openPage(ctx context.Context, o web.Options, lost func()) (*page, error) {
 	s, err := web.Listen(o)
-	if bad := (*web.ConfigError)(nil); errors.As(err, &bad) {
+	if bad, is := errors.AsType[fault.Fault](err); is && bad.Key == web.ConfigFile {
 		return nil, &ErrBuild{err}
 	}
 	if err != nil {

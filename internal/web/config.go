@@ -18,17 +18,14 @@ import (
 	"replayd/internal/secret"
 )
 
-// A ConfigError is the fault of the key web.config_file: the file is invalid.
-type ConfigError struct{ fault.Fault }
+// ConfigFile is the key of the fault of an invalid web configuration file.
+const ConfigFile = "web.config_file"
 
-// Unwrap returns the fault.
-func (e *ConfigError) Unwrap() error { return e.Fault }
-
-// configError returns the error of a file without the values in it.
+// configError returns the fault of a file without the values in it.
 func configError(err error) error {
-	f := fault.At("web.config_file", err)[0]
+	f := fault.At(ConfigFile, err)[0]
 	f.Want = strings.ReplaceAll(secret.InYAML(f.Want), "\n", ";")
-	return &ConfigError{f}
+	return f
 }
 
 // A servingError is an error while serving. The web configuration may have become invalid after the start.

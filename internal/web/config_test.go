@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"replayd/internal/fault"
 	"replayd/test/outside"
 )
 
@@ -87,8 +88,7 @@ func TestBadConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := write(t, dir, "bad.yaml", c.text)
 			_, err := Listen(Options{Listen: "127.0.0.1:0", ConfigFile: file, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
-			var bad *ConfigError
-			if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), "web.config_file: "+file+": ") || !strings.Contains(err.Error(), c.want) {
+			if bad, is := errors.AsType[fault.Fault](err); !is || bad.Key != ConfigFile || !strings.HasPrefix(err.Error(), "web.config_file: "+file+": ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want web.config_file: %s: … %s, got %v", file, c.want, err)
 			}
 		})

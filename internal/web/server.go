@@ -77,8 +77,8 @@ const (
 	closing      = 5 * time.Second // for responses in progress when the server stops
 )
 
-// Listen binds the address, so that an address in use fails before anything else starts. The error wraps a *ConfigError
-// if the web configuration is invalid. Requests are served from Run on.
+// Listen binds the address, so that an address in use fails before anything else starts. The error is a fault of
+// ConfigFile if the web configuration is invalid. Requests are served from Run on.
 func Listen(o Options) (*Server, error) {
 	scheme, err := schemeOf(o.ConfigFile)
 	if err != nil {
