@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"log/slog"
 
 	"replayd/internal/limits"
 	"replayd/internal/measure"
@@ -134,7 +133,7 @@ func (w *workload) hooks(o *Options, sink replay.Observer) replay.Hooks {
 		Observers: append([]replay.Observer{sink}, o.Observers...),
 		Warmed:    append([]replay.Observer{sink}, o.Warmed...),
 		Dropped:   func(why measure.DropReason, n int) { o.dropped(w.config.Name, why, n) },
-		Rejoined:  func(text string) { o.note(slog.LevelWarn, text) }, Guarded: o.note, NoRows: w.setFailure,
+		Noted:     o.note, NoRows: w.setFailure,
 		Saved: o.Saved, Reuse: o.Reuse, Session: o.Session, Clipped: o.Clipped,
 	}
 	if o.Board != nil {

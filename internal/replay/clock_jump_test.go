@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -84,7 +85,7 @@ func TestWallClockSteps(t *testing.T) {
 			w := &wallClock{}
 			told, far := 0, 0
 			b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: time.Millisecond}, func(o *Workload) {
-				o.Wall, o.Rejoined = w.now, func(string) { told++ }
+				o.Wall, o.Noted = w.now, func(slog.Level, string) { told++ }
 			})
 			first := time.Now().Unix() / 60
 			<-time.After(start - 50*time.Microsecond)
@@ -166,7 +167,7 @@ func TestStoppedProcess(t *testing.T) {
 			var s *sleepy
 			var told []string
 			b := newBench(t, every(600, 100*time.Millisecond), o, &fake{ttft: time.Millisecond}, func(o *Workload) {
-				o.Rejoined = func(text string) { told = append(told, text) }
+				o.Noted = func(_ slog.Level, text string) { told = append(told, text) }
 				s = &sleepy{Timers: NewTimers(), from: time.Now().Add(20 * time.Second), to: time.Now().Add(40*time.Second + 50*time.Millisecond)}
 				o.Pacer.sleeper = s
 			})
@@ -388,8 +389,7 @@ func TestLoopIsEnteredAgainWhileAMessageIsBuilt(t *testing.T) {
 		loop := b.d.Loop(0)
 		row := &dispatch.Row{Due: schedule.Due{Record: trace.Record{InputTokens: 4}, At: time.Now().Add(time.Hour), Loop: begin.Plan}}
 		b.deliver(dispatch.Event{Kind: dispatch.RowRead, Loop: loop, Row: row})
-		var builder sync.WaitGroup
-		var m dispatch.Message
+		builder, m := sync.WaitGroup{}, dispatch.Message{}
 		builder.Go(func() { m, _ = b.message(row, nil, nil) })
 		b.deliver(begin)
 		want(t, "loop", b.d.Loop(0) == loop, true)

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -171,7 +172,7 @@ func TestClosedLoopIgnoresTheWallClock(t *testing.T) {
 		clock := &wallClock{}
 		b := newBench(t, rows(20), closedOnce, &fake{ttft: time.Second}, func(w *Workload) {
 			w.Lanes, w.Wall, w.Epoch = 1, clock.now, clock.now().Add(time.Second)
-			w.Rejoined = func(text string) { t.Error(text) }
+			w.Noted = func(_ slog.Level, text string) { t.Error(text) }
 		})
 		time.AfterFunc(5500*time.Millisecond, func() { clock.step(time.Hour) })
 		begin := time.Now()

@@ -54,7 +54,7 @@ func (g *guard) show() {
 	case before != [limits.NumLimits]bool{}:
 		text = "guard stays open: " + b.Words(now)
 	}
-	g.log.guard(level, text)
+	g.log.note(level, text, "")
 }
 
 // setGauges sets the gauges of limits that have opened or closed. It reports whether there are any.
@@ -76,7 +76,7 @@ func (g *guard) lacks() {
 	if g.breaker.OnMissingMetrics == limits.BlindGo {
 		text = "guard ignores a limit (on_missing_metrics: go): " + g.breaker.Lacks()
 	}
-	g.log.guard(slog.LevelError, text)
+	g.log.note(slog.LevelError, text, "")
 }
 
 // reset resets the gauges after a runner has stopped.

@@ -19,7 +19,7 @@ import (
 // maxLogLines bounds the queued lines while the log is blocked.
 const maxLogLines = 1000
 
-// A journal writes a runner's log, and calls Dropped, Rejoined and Guarded, on a goroutine of its own: a log can block,
+// A journal writes a runner's log, and calls Dropped and Noted, on a goroutine of its own: a log can block,
 // so nothing of it runs under the lock. The caller of a method holds the lock, unless the comment says otherwise.
 type journal struct {
 	name  string // of the workload
@@ -231,21 +231,12 @@ var rejoins = [...]string{
 	dispatch.Postponed:  "this process was not running when the replay was to begin: it begins later, and no row is missed",
 }
 
-// rejoined reports that the replay rejoins its plan, and by how much.
-func (j *journal) rejoined(why dispatch.Rejoin, by time.Duration) {
-	write := j.line(slog.LevelWarn, rejoins[why], "jump", by)
+// note logs a text about the workload, and calls Noted with it and what is to be added.
+func (j *journal) note(level slog.Level, text, added string, args ...any) {
+	write := j.line(level, text, args...)
 	j.add(func() {
-		if write(); j.hooks.Rejoined != nil {
-			j.hooks.Rejoined(fmt.Sprintf("%s (%s, by %v)", rejoins[why], j.name, by.Round(time.Millisecond)))
-		}
-	})
-}
-
-func (j *journal) guard(level slog.Level, text string) {
-	write := j.line(level, text)
-	j.add(func() {
-		if write(); j.hooks.Guarded != nil {
-			j.hooks.Guarded(level, fmt.Sprintf("%s (%s)", text, j.name))
+		if write(); j.hooks.Noted != nil {
+			j.hooks.Noted(level, fmt.Sprintf("%s (%s%s)", text, j.name, added))
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestPacerOfABlockedRunner(t *testing.T) {
 	for name, block := range map[string]func(*Workload){
 		"its log":            func(w *Workload) { w.Log = slog.New(stuck{slog.DiscardHandler}) },
 		"its observers":      func(w *Workload) { w.Observers, w.Lanes = append(w.Observers, slow{}), 64 },
-		"who hears of times": func(w *Workload) { w.Rejoined = func(string) { <-time.After(time.Minute) } },
+		"who hears of times": func(w *Workload) { w.Noted = func(slog.Level, string) { <-time.After(time.Minute) } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -83,7 +84,7 @@ func (r *Runner) step(e dispatch.Event, given []*lane) []*lane {
 		case dispatch.Slowed:
 			r.log.slowed(&r.lanes.freed.req)
 		case dispatch.Rejoined:
-			r.log.rejoined(a.Why, a.Lag)
+			r.log.note(slog.LevelWarn, rejoins[a.Why], fmt.Sprintf(", by %v", a.Lag.Round(time.Millisecond)), "jump", a.Lag)
 		case dispatch.ReadOn:
 			r.readOn()
 		case dispatch.Retired:

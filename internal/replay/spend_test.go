@@ -135,7 +135,7 @@ func TestSuccessorGoesOnWithTheGuard(t *testing.T) {
 			e, told := newEngine(), []string{}
 			e.say(0, nil)
 			guarded := func(w *Workload) {
-				w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 10 * time.Second}, e.now, heard(&told)
+				w.Guard, w.Load, w.Noted = limits.Guard{Waiting: 8, ResumeAfter: 10 * time.Second}, e.now, heard(&told)
 			}
 			after(12*time.Second+50*time.Millisecond, func() { e.say(8, nil) })
 			after(15*time.Second+50*time.Millisecond, func() { e.say(0, nil) })

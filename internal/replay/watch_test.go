@@ -74,7 +74,7 @@ func TestGuard(t *testing.T) {
 		e, told, log := newEngine(), []string{}, &bytes.Buffer{}
 		e.say(0, nil)
 		b := newBench(t, every(600, 100*time.Millisecond), minutes, &fake{ttft: 250 * time.Millisecond}, func(w *Workload) {
-			w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 5 * time.Second}, e.now, heard(&told)
+			w.Guard, w.Load, w.Noted = limits.Guard{Waiting: 8, ResumeAfter: 5 * time.Second}, e.now, heard(&told)
 			w.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelInfo}))
 		})
 		after(10*time.Second+80*time.Millisecond, func() { e.say(9, nil) })
@@ -118,7 +118,7 @@ func TestGuardWhenNothingIsDue(t *testing.T) {
 		e.say(0, nil)
 		rows := source(trace.Record{}, trace.Record{Offset: 50 * time.Second})
 		b := newBench(t, rows, minutes, &fake{}, func(w *Workload) {
-			w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond}, e.now, heard(&told)
+			w.Guard, w.Load, w.Noted = limits.Guard{Waiting: 8, ResumeAfter: 2300 * time.Millisecond}, e.now, heard(&told)
 		})
 		after(10*time.Second+500*time.Millisecond, func() { e.say(8, nil) })
 		after(12*time.Second+500*time.Millisecond, func() { e.say(0, nil) })
@@ -177,7 +177,7 @@ func TestNoGuardAfterTheEnd(t *testing.T) {
 			e, told := newEngine(), []string(nil)
 			e.say(0, nil)
 			b := newBench(t, every(106, 100*time.Millisecond), once, &fake{ttft: 250 * time.Millisecond, itl: 250 * time.Millisecond}, func(w *Workload) {
-				w.Guard, w.Load, w.Guarded, w.Epoch = limits.Guard{Waiting: 8}, e.now, heard(&told), time.Now()
+				w.Guard, w.Load, w.Noted, w.Epoch = limits.Guard{Waiting: 8}, e.now, heard(&told), time.Now()
 			})
 			after(10*time.Second+520*time.Millisecond, func() { e.say(8, nil) })
 			after(10*time.Second+640*time.Millisecond, func() {
@@ -233,7 +233,7 @@ func TestBlindGuard(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			e, told := newEngine(), []string(nil)
 			b := newBench(t, every(300, 100*time.Millisecond), minutes, &fake{}, func(w *Workload) {
-				w.Guard, w.Load, w.Guarded = limits.Guard{Waiting: 8, ResumeAfter: time.Second}, e.now, heard(&told)
+				w.Guard, w.Load, w.Noted = limits.Guard{Waiting: 8, ResumeAfter: time.Second}, e.now, heard(&told)
 				c.change(w, e)
 			})
 			after(2*time.Second+50*time.Millisecond, func() { e.say(0, nil) })
@@ -279,7 +279,7 @@ func TestGuardByErrors(t *testing.T) {
 		f, told := &fake{ttft: 1250 * time.Millisecond, status: down}, []string{}
 		b := newBench(t, every(1800, 100*time.Millisecond), schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Once}},
 			f, func(w *Workload) {
-				w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+				w.Guard, w.Noted = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
 				w.Epoch = begin
 			})
 		after(20*time.Second+50*time.Millisecond, func() {
@@ -352,7 +352,7 @@ func TestGuardByErrorsOfADeadEngine(t *testing.T) {
 			closed = back + 14*time.Second // one failure before 5 ok requests is less than a fifth, for 10 s
 		)
 		b := newBench(t, every(9000, 100*time.Millisecond), once, f, func(w *Workload) {
-			w.Guard, w.Guarded = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
+			w.Guard, w.Noted = limits.Guard{ErrorRatio: 0.2, ResumeAfter: 10 * time.Second}, heard(&told)
 			w.Lanes, w.Overload, w.Epoch = 6, Drop, begin
 		})
 		b.run(t, t.Context(), t.Context())

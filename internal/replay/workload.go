@@ -116,10 +116,9 @@ type Hooks struct {
 	Due    func(row *schedule.Due, planned time.Time)
 	Unsent func(*schedule.Due, measure.DropReason, time.Time)
 
-	Rejoined func(text string)        // the replay rejoins its plan at the present instant
-	NoRows   func(error)              // why nothing comes due while the plan goes on; nil: rows come due again
-	Lost     func(Lost)               // no more rows can be read; rows that were read are sent. Called once
-	Guarded  func(slog.Level, string) // a limit of the guard opened or closed
+	NoRows func(error)              // why nothing comes due while the plan goes on; nil: rows come due again
+	Lost   func(Lost)               // no more rows can be read; rows that were read are sent. Called once
+	Noted  func(slog.Level, string) // the replay rejoins its plan at the present instant, or a limit of the guard opened or closed
 
 	Reuse   *synth.Reuse  // counts the tokens that prompts share with each other; nil: not counted
 	Clipped *atomic.Int64 // counts the requests that came due and were clipped; nil: not counted
