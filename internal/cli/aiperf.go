@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -174,14 +175,13 @@ func (o *Flags) takeRows(path string) {
 			break // the others say the same
 		}
 	}
-	w.Trace.Rescale = a.rescale
 	factor := func(name string, got, least, most float64) {
 		o.wrong.If(!(got >= least && got <= most),
 			"--synthesis-"+name, "want a number above 0, %v to %v, got %v", least, most, got)
 	}
 	factor("speedup-ratio", a.rescale.Speedup, 1./synth.MaxSpeedup, synth.MaxSpeedup)
 	factor("prefix-len-multiplier", a.rescale.PrefixLen, 1./synth.MaxMultiplier, synth.MaxMultiplier)
-	factor("prefix-root-multiplier", float64(a.rescale.PrefixRoots), 1, synth.MaxRoots)
+	factor("prefix-root-multiplier", float64(a.rescale.PrefixRoot), 1, synth.MaxRoots)
 	factor("prompt-len-multiplier", a.rescale.PromptLen, 1./synth.MaxMultiplier, synth.MaxMultiplier)
 	limit := func(name string, got int) {
 		o.wrong.If(got < 0 || got > trace.MaxTokens,
@@ -189,10 +189,9 @@ func (o *Flags) takeRows(path string) {
 	}
 	limit("max-isl", a.rescale.MaxInput)
 	limit("max-osl", a.rescale.MaxOutput)
-	if a.rescale == (config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}) {
-		w.Trace.Rescale = config.Rescale{}
-	} else if w.Trace.Path == "" {
-		o.wrong.Add("--synthesis-*", "want --input-file too: they change a trace")
+	if !reflect.DeepEqual(a.rescale, synth.RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1}) {
+		w.Trace.Rescale = &a.rescale
+		o.wrong.If(w.Trace.Path == "", "--synthesis-*", "want --input-file too: they change a trace")
 	}
 }
 

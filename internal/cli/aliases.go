@@ -9,6 +9,7 @@ import (
 
 	"replayd/internal/config"
 	"replayd/internal/scalar"
+	"replayd/internal/synth"
 )
 
 // A Spelling is the program whose flags a command line uses. It decides the defaults.
@@ -28,7 +29,7 @@ type aliases struct {
 	streaming              bool
 	inputFile, datasetType string
 	madeUp                 config.Synthetic // synthetic requests; the delays are in turnDelay and turnDelayStddev
-	rescale                config.Rescale
+	rescale                synth.RescaleOptions
 	fixedSchedule          bool
 	requestRate            string
 	rateMode               string
@@ -71,7 +72,7 @@ type aliases struct {
 func defaultAliases() aliases {
 	return aliases{
 		endpointType: "chat", madeUp: config.Synthetic{InputTokens: 550, Turns: 1}, rateMode: "poisson", smoothness: 1,
-		rescale: config.Rescale{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoots: 1}, cacheBust: "none", reuse: "pooled",
+		rescale: synth.RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1}, cacheBust: "none", reuse: "pooled",
 		startFrom: 0.25, startTo: 0.75, host: "localhost", port: 8000, traceMode: "trace", datasetName: "sharegpt",
 	}
 }
@@ -130,7 +131,7 @@ func (o *Flags) ofAIPerf() Table {
 			{"random-seed", "prompt.seed", &w.Prompt.Seed, "seed of everything that is drawn"},
 			{"synthesis-speedup-ratio", "", &a.rescale.Speedup, "replay so many times as fast"},
 			{"synthesis-prefix-len-multiplier", "", &a.rescale.PrefixLen, "length of shared prefixes, times this"},
-			{"synthesis-prefix-root-multiplier", "", &a.rescale.PrefixRoots, "number of independent prefix trees, times this"},
+			{"synthesis-prefix-root-multiplier", "", &a.rescale.PrefixRoot, "number of independent prefix trees, times this"},
 			{"synthesis-prompt-len-multiplier", "", &a.rescale.PromptLen, "length of the parts that are not shared, times this"},
 			{"synthesis-max-isl", "", &a.rescale.MaxInput, "leave out rows with more input tokens"},
 			{"synthesis-max-osl", "", &a.rescale.MaxOutput, "cut output lengths to so many tokens"},

@@ -119,9 +119,9 @@ type Trace struct {
 	From                time.Duration `koanf:"from"`
 	To                  time.Duration `koanf:"to"` // 0: end of the trace
 	replay.LengthLimits `koanf:",squash"`
-	Shared              bool    `koanf:"shared_prefix"`
-	Strict              bool    `koanf:"-"`
-	Rescale             Rescale `koanf:"-"`
+	Shared              bool                  `koanf:"shared_prefix"`
+	Strict              bool                  `koanf:"-"`
+	Rescale             *synth.RescaleOptions `koanf:"-"` // run's --synthesis-* flags, which change the trace before the replay; nil: no change
 }
 
 // Prompt configures the generated text of rows without text.
@@ -132,12 +132,6 @@ type Prompt struct {
 	Salt      synth.Salt `koanf:"salt"`
 	Calibrate bool       `koanf:"calibrate"`
 	History   bool       `koanf:"history"` // later turns include the server's answers
-}
-
-// Rescale holds run's --synthesis-* flags, which change the trace before the replay. 0 means no change.
-type Rescale struct {
-	Speedup, PrefixLen, PromptLen    float64
-	PrefixRoots, MaxInput, MaxOutput int
 }
 
 // Synthetic configures rows with random lengths. It is unused if InputTokens and Lengths are both empty.

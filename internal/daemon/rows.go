@@ -125,19 +125,16 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 		o.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
-	if c.Trace.Rescale == (config.Rescale{}) {
+	if c.Trace.Rescale == nil {
 		return r, nil
 	}
 	var all []trace.Record
 	if err := file.Each(ctx, func(r *trace.Record) { all = append(all, *r) }); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	s := c.Trace.Rescale
-	all, err = synth.Rescale(all, synth.RescaleOptions{
-		Speedup: s.Speedup, PrefixLen: s.PrefixLen, PrefixRoot: s.PrefixRoots, PromptLen: s.PromptLen,
-		MaxInput: s.MaxInput, MaxOutput: s.MaxOutput, BlockTokens: file.Stats.BlockTokens, Seed: c.Prompt.Seed, Wait: plan.Wait,
-	})
-	if err != nil {
+	s := *c.Trace.Rescale
+	s.BlockTokens, s.Seed, s.Wait = file.Stats.BlockTokens, c.Prompt.Seed, plan.Wait
+	if all, err = synth.Rescale(all, s); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", c.Trace.Path, err), file.Close())
 	}
 	stats := file.Stats

@@ -11,6 +11,7 @@ import (
 	"replayd/internal/measure"
 	"replayd/internal/replay"
 	"replayd/internal/sim"
+	"replayd/internal/synth"
 )
 
 // sent is an observer that keeps the requests.
@@ -115,7 +116,7 @@ func TestRowsByRateAndRescaled(t *testing.T) {
 `)
 	got, _, err := play(t, func(w *config.Workload, _ *config.Target) {
 		w.Trace.Path, w.Trace.BlockTokens = path, 64
-		w.Trace.Rescale = config.Rescale{PromptLen: 2}
+		w.Trace.Rescale = &synth.RescaleOptions{PromptLen: 2}
 		w.Arrival, w.Rate = "constant", 50
 	})
 	if err != nil || !slices.Equal(lengths(got), []int{136, 136}) {
