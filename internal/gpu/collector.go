@@ -30,7 +30,8 @@ var (
 	descDuration   = sourceDesc("scrape_duration_seconds", "Time that the latest reading of the source took.")
 	descErrors     = sourceDesc("scrape_errors_total", "Readings of the source that failed.")
 	descDuplicates = sourceDesc("duplicate_devices", "GPUs and MIG instances of the source that are left out, since another source of the target shows them.")
-	descAge        = sourceDesc("age_seconds", "Time since the latest successful reading of the source.")
+	descBad        = sourceDesc("bad_samples_total", "Samples of the source that could not be read or are impossible, and were left out.")
+	descAge        = sourceDesc("age_seconds", "Time since the source sampled the newest figure, or since the latest successful reading of a source that does not say.")
 )
 
 func sourceDesc(name, help string) *prometheus.Desc {
@@ -51,6 +52,7 @@ type Collector struct {
 // kept is what a source that returns goes on with.
 type kept struct {
 	errors  int64
+	bad     int64
 	devices *bounded.Set[struct{}] // on the page
 }
 
@@ -140,16 +142,19 @@ func (c *Collector) hide(w *Watch) {
 	}
 }
 
-// failed counts a failed reading of a watch.
-func (c *Collector) failed(w *Watch) {
+// count counts a reading of a watch.
+func (c *Collector) count(w *Watch, s *state) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of(w.origin()).errors++
+	k := c.of(w.origin())
+	if k.bad += int64(s.bad); s.err != nil {
+		k.errors++
+	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descUp, descDuration, descErrors, descDuplicates, descAge} {
+	for _, d := range []*prometheus.Desc{descUp, descDuration, descErrors, descBad, descDuplicates, descAge} {
 		ch <- d
 	}
 	for _, f := range fields {
@@ -172,7 +177,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 // Values returns the latest reading of each source on /metrics.
 func (c *Collector) Values() (all []scrape.Values) {
 	for _, s := range c.shown() {
-		all = append(all, scrape.Values{Target: s.target, Up: s.up(), At: s.at, Series: s.series})
+		all = append(all, scrape.Values{Target: s.target, Up: s.up(), At: s.newest(), Series: s.series})
 	}
 	return all
 }
@@ -183,6 +188,7 @@ type shown struct {
 	state
 	watch   *Watch
 	errors  int64
+	leftOut int64 // bad samples so far
 	series  []*scrape.Series
 	dropped int  // devices that another source shows
 	again   bool // a watch before it has the origin
@@ -200,7 +206,8 @@ func (c *Collector) shown() (all []shown) {
 	sources := map[origin]bool{}
 	c.mu.Lock()
 	for _, w := range c.watches {
-		all = append(all, shown{origin: w.origin(), state: w.now(), watch: w, errors: c.of(w.origin()).errors})
+		k := c.of(w.origin())
+		all = append(all, shown{origin: w.origin(), state: w.now(), watch: w, errors: k.errors, leftOut: k.bad})
 	}
 	c.mu.Unlock() // a slow log does not block a watch
 	for i := range all {
@@ -229,8 +236,9 @@ func (s *shown) collect(ch chan<- prometheus.Metric) {
 	show(descUp, prometheus.GaugeValue, map[bool]float64{true: 1}[s.up()])
 	show(descDuration, prometheus.GaugeValue, s.duration.Seconds())
 	show(descErrors, prometheus.CounterValue, float64(s.errors))
+	show(descBad, prometheus.CounterValue, float64(s.leftOut))
 	show(descDuplicates, prometheus.GaugeValue, float64(s.dropped))
 	if !s.at.IsZero() {
-		show(descAge, prometheus.GaugeValue, time.Since(s.at).Seconds())
+		show(descAge, prometheus.GaugeValue, time.Since(s.newest()).Seconds())
 	}
 }

@@ -250,11 +250,11 @@ func BenchmarkDevices(b *testing.B) {
 		all.WriteString(strings.ReplaceAll(strings.ReplaceAll(page, `gpu="0"`, fmt.Sprintf(`gpu="%d"`, i)), "00000001", fmt.Sprintf("0000000%d", i)))
 	}
 	p := mustParse(b, all.String())
-	if n := len(devices(p)); n != 16 {
+	if n := len(onGPUs(p).Devices); n != 16 {
 		b.Fatalf("%d devices", n)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		devices(p)
+		onGPUs(p)
 	}
 }

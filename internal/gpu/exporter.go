@@ -24,15 +24,15 @@ func NewExporter(pages *scrape.Fetcher, url string) *Exporter {
 }
 
 // Read implements Source.
-func (e *Exporter) Read(ctx context.Context) ([]Device, error) {
+func (e *Exporter) Read(ctx context.Context) (Reading, error) {
 	p, err := e.pages.Get(ctx, e.url, onPage)
 	if err != nil {
-		return nil, err
+		return Reading{}, err
 	}
 	if len(p.Samples) == 0 {
-		return nil, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
+		return Reading{}, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
 	}
-	return devices(p), nil
+	return onGPUs(p), nil
 }
 
 // Close implements Source.
@@ -46,12 +46,12 @@ func onPage(name string) bool {
 	return slices.ContainsFunc(fields, func(f *Field) bool { return slices.Contains(f.Names, name) })
 }
 
-// devices returns the devices on a page. A GPU that several pods share has one set of rows and one Device per pod.
+// onGPUs returns the devices on a page. A GPU that several pods share has one set of rows and one Device per pod.
 //
 // The page repeats values of the whole GPU in the rows of each MIG instance (NVIDIA/dcgm-exporter#317: 53 W of one
 // board reported four times). They are assigned to the GPU, with the pod of the row, which uses a part of the GPU.
-func devices(p *scrape.Page) []Device {
-	var list []Device
+func onGPUs(p *scrape.Page) Reading {
+	r := Reading{Bad: p.Bad, first: p.First()}
 	places := map[[8]secret.Text]int{}
 	for _, f := range fields {
 		for _, name := range f.Names {
@@ -72,20 +72,18 @@ func devices(p *scrape.Page) []Device {
 				}
 				place, known := places[key]
 				if !known {
-					place = len(list)
+					place = len(r.Devices)
 					places[key] = place
 					d.Values = make(map[*Field]float64, len(fields)/2)
-					list = append(list, d)
+					r.Devices = append(r.Devices, d)
 				}
-				of := &list[place]
+				of := &r.Devices[place]
 				of.Model = cmp.Or(of.Model, d.Model)
-				if v, ok := f.Value(s.Value); ok {
-					of.add(f, v)
-				}
+				r.Add(of, f, name, s.Value)
 			}
 		}
 	}
-	return list
+	return r
 }
 
 // uncutFields have no value while MIG is enabled (nvmlDeviceGetUtilizationRates in nvml.h: "not currently supported").

@@ -51,7 +51,7 @@ func read(t testing.TB, name string) []byte {
 // parse returns the devices of a page.
 func parse(t testing.TB, text string) []Device {
 	t.Helper()
-	return devices(mustParse(t, text))
+	return onGPUs(mustParse(t, text)).Devices
 }
 
 func mustParse(t testing.TB, text string) *scrape.Page {
@@ -202,14 +202,14 @@ func serve(t *testing.T, path string, h http.Handler) ([]Device, error) {
 		t.Fatal(err)
 	}
 	e := NewExporter(pages, s.URL+path)
-	list, err := e.Read(context.Background())
+	r, err := e.Read(context.Background())
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s", strings.ReplaceAll(err.Error(), s.URL, "URL"))
 	}
-	return list, nil
+	return r.Devices, nil
 }
 
 func plain(body string) http.Handler {

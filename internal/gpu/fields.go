@@ -26,6 +26,8 @@ type Field struct {
 	smi      []string // names in nvidia-smi, newest first; none: not available there
 	smiScale scale
 
+	least, most float64 // values outside are none
+
 	family *scrape.Family // on replayd's page
 }
 
@@ -69,21 +71,14 @@ const (
 	BlankFloat  = float64(1 << 47)
 )
 
-// Value converts a raw DCGM value to base units. It returns false if DCGM reports no value.
-func (f *Field) Value(raw float64) (float64, bool) {
-	switch {
-	case math.IsNaN(raw) || math.IsInf(raw, 0),
-		f.Float && raw >= BlankFloat,
-		raw >= BlankInt64,
-		raw >= BlankInt32 && raw < BlankInt32+BlankInt32s,
-		f.Kind != scrape.Gauge && raw < 0:
-		return 0, false
-	}
-	return f.scale.of(raw), true
+// Blank reports whether a raw value says that DCGM has none.
+func (f *Field) Blank(raw float64) bool {
+	among := func(first float64) bool { return raw >= first && raw < first+BlankInt32s }
+	return math.IsNaN(raw) || raw == BlankInt64 || among(BlankInt32) || f.Float && among(BlankFloat)
 }
 
 func parseFields(text string) (fields []*Field, err error) {
-	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,help"
+	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,range,help"
 	err = scrape.ReadTable("fields.csv", text, columns, func(row []string) error {
 		f, err := parseField(row)
 		if err == nil {
@@ -101,7 +96,7 @@ func parseField(row []string) (*Field, error) {
 	}
 	f := &Field{
 		ID: uint16(id), Float: row[1] == "d", Names: alternatives(row[2]), Kind: scrape.Kind(row[3]),
-		Name: row[4], Reason: row[5], smi: alternatives(row[7]), Help: row[9],
+		Name: row[4], Reason: row[5], smi: alternatives(row[7]), Help: row[10],
 	}
 	if row[1] != "d" && row[1] != "i" {
 		return nil, fmt.Errorf("type: want i or d, got %q", row[1])
@@ -114,6 +109,9 @@ func parseField(row []string) (*Field, error) {
 	}
 	if f.smiScale, err = parseScale(row[8]); err != nil {
 		return nil, fmt.Errorf("smi_scale: %w", err)
+	}
+	if n, err := fmt.Sscanf(row[9], "%g to %g", &f.least, &f.most); n != 2 || err != nil || f.least >= f.most {
+		return nil, fmt.Errorf("range: want two numbers like 0 to 1, got %q", row[9])
 	}
 	labels, kind := deviceLabels, f.Kind
 	if f.Kind == Bits {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"replayd/internal/scrape"
+	"replayd/internal/secret"
 )
 
 // dcgmFields lists DCGM's field ids, types ('i' int64, 'd' double) and names before 4.6 and in 4.6, from NVIDIA/DCGM
@@ -162,10 +163,18 @@ func TestFieldsAreNamedByUnit(t *testing.T) {
 	}
 }
 
+// valueOf returns the value that a reading keeps, and why it keeps none.
+func valueOf(id uint16, raw float64) (v float64, ok bool, why secret.Text) {
+	d, r := Device{Index: "0", Values: map[*Field]float64{}}, Reading{}
+	r.Add(&d, fieldOf(id), fieldOf(id).Names[0], raw)
+	v, ok = d.Values[fieldOf(id)]
+	return v, ok, r.first
+}
+
 func TestValueIsScaledExactly(t *testing.T) {
 	f := func(id uint16, raw, want float64) {
 		t.Helper()
-		if got, ok := fieldOf(id).Value(raw); !ok || got != want {
+		if got, ok, _ := valueOf(id, raw); !ok || got != want {
 			t.Errorf("%s of %v = %v, %v, want %v", fieldOf(id).Name, raw, got, ok, want)
 		}
 	}
@@ -184,8 +193,8 @@ func TestValueIsScaledExactly(t *testing.T) {
 func TestSentinelsAreNoValue(t *testing.T) {
 	f := func(id uint16, raw float64) {
 		t.Helper()
-		if v, ok := fieldOf(id).Value(raw); ok {
-			t.Errorf("%s of %v = %v, want no value", fieldOf(id).Name, raw, v)
+		if v, ok, why := valueOf(id, raw); ok || why != "" {
+			t.Errorf("%s of %v = %v, left out: %s, want no value", fieldOf(id).Name, raw, v, why)
 		}
 	}
 	for i := 0.0; i < 4; i++ { // blank, not found, not supported, not permitted
@@ -196,24 +205,49 @@ func TestSentinelsAreNoValue(t *testing.T) {
 	}
 	f(155, 9223372036854775794)
 	f(156, math.NaN())
-	f(156, math.Inf(1))
-	f(156, -1)
+}
+
+// A value that its figure cannot have is none, and is told: a driver's -1 in 32 bits, as in NVIDIA/DCGM#199 and
+// NVIDIA/dcgm-exporter#418, and whatever else is out of its range.
+func TestImpossibleValuesAreNone(t *testing.T) {
+	for _, f := range Fields() {
+		most := f.most / f.scale.of(1)
+		for _, raw := range []float64{unsigned, most * 1.02, f.least/f.scale.of(1) - 1, math.Inf(1), math.Inf(-1), 1<<64 - 1} {
+			if v, ok, why := valueOf(f.ID, raw); ok || why == "" {
+				t.Errorf("%s of %v = %v, left out: %q, want no value and the reason", f.Name, raw, v, why)
+			}
+		}
+		for _, raw := range []float64{f.least / f.scale.of(1), most, most * 1.005} {
+			if v, ok, why := valueOf(f.ID, raw); !ok || v > f.most || why != "" {
+				t.Errorf("%s of %v = %v, left out: %q, want a value", f.Name, raw, v, why)
+			}
+		}
+	}
+	for raw, want := range map[float64]secret.Text{
+		unsigned: "DCGM_FI_DEV_GPU_UTIL of GPU 0 : want 0 to 100, got 4294967295",
+		12345:    "DCGM_FI_DEV_GPU_UTIL of GPU 0 : want 0 to 100, got 12345",
+	} {
+		if _, _, why := valueOf(203, raw); why != want {
+			t.Errorf("%v is left out: %q, want %q", raw, why, want)
+		}
+	}
 }
 
 func TestTableWithFaults(t *testing.T) {
-	const head = "id,type,names,kind,name,reason,scale,smi,smi_scale,help\n"
+	const head = "id,type,names,kind,name,reason,scale,smi,smi_scale,range,help\n"
 	f := func(table, want string) {
 		t.Helper()
 		if _, err := parseFields(table); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	f("", "fields.csv:1: want the columns id,type,names,kind,name,reason,scale,smi,smi_scale,help")
-	f(head+"x,i,N,gauge,n,,,,,h\n", `fields.csv:2: id: want a number below 65536, got "x"`)
-	f(head+"1,f,N,gauge,n,,,,,h\n", `fields.csv:2: type: want i or d, got "f"`)
-	f(head+"1,i,N,gouge,n,,,,,h\n", `fields.csv:2: kind: want gauge, counter or bits, got "gouge"`)
-	f(head+"1,i,N,gauge,n,,0.001,,,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "0.001"`)
-	f(head+"1,i,N,gauge,n,,/0,,,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "/0"`)
-	f(head+"1,i,N,gauge,n,,,s,*,h\n", `fields.csv:2: smi_scale: want * or / and an integer ≥ 1, or nothing, got "*"`)
+	f("", "fields.csv:1: want the columns id,type,names,kind,name,reason,scale,smi,smi_scale,range,help")
+	f(head+"x,i,N,gauge,n,,,,,0 to 1,h\n", `fields.csv:2: id: want a number below 65536, got "x"`)
+	f(head+"1,f,N,gauge,n,,,,,0 to 1,h\n", `fields.csv:2: type: want i or d, got "f"`)
+	f(head+"1,i,N,gouge,n,,,,,0 to 1,h\n", `fields.csv:2: kind: want gauge, counter or bits, got "gouge"`)
+	f(head+"1,i,N,gauge,n,,0.001,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "0.001"`)
+	f(head+"1,i,N,gauge,n,,/0,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "/0"`)
+	f(head+"1,i,N,gauge,n,,,s,*,0 to 1,h\n", `fields.csv:2: smi_scale: want * or / and an integer ≥ 1, or nothing, got "*"`)
+	f(head+"1,i,N,gauge,n,,,,,1..2,h\n", `fields.csv:2: range: want two numbers like 0 to 1, got "1..2"`)
 	f(head+"1,i\n", "fields.csv: record on line 2: wrong number of fields")
 }

@@ -11,9 +11,9 @@ import (
 
 // A Source reads GPUs.
 type Source interface {
-	// Read returns every GPU and MIG instance that the source sees. The caller owns the devices. Read returns soon
+	// Read returns every GPU and MIG instance that the source sees. The caller owns the reading. Read returns soon
 	// after ctx is done, even if the source hangs.
-	Read(ctx context.Context) ([]Device, error)
+	Read(ctx context.Context) (Reading, error)
 	// Close frees the resources of the source. No Read may be running.
 	Close() error
 }

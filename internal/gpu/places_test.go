@@ -17,7 +17,7 @@ import (
 type sourceFunc func() []Device
 
 // Read implements Source.
-func (f sourceFunc) Read(context.Context) ([]Device, error) { return f(), nil }
+func (f sourceFunc) Read(context.Context) (Reading, error) { return Reading{Devices: f()}, nil }
 
 // Close implements Source.
 func (sourceFunc) Close() error { return nil }

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"replayd/internal/scrape"
 	"replayd/internal/secret"
 )
 
@@ -32,7 +31,7 @@ func NewSMI(path string) *SMI {
 }
 
 // Read implements Source.
-func (s *SMI) Read(ctx context.Context) ([]Device, error) {
+func (s *SMI) Read(ctx context.Context) (Reading, error) {
 	for {
 		columns := s.columns()
 		out, err := run(ctx, s.path, "--query-gpu="+query(columns), "--format=csv,noheader,nounits")
@@ -41,17 +40,18 @@ func (s *SMI) Read(ctx context.Context) ([]Device, error) {
 			s.unknown[name] = true
 			continue // nvidia-smi reports one unknown name at a time
 		}
-		if err != nil {
-			return nil, err
+		r := parseSMI(out, columns)
+		switch failed, exited := exitOf(err); {
+		case exited && len(r.Devices) > 0: // 14: an infoROM is corrupted
+			r.Drop("%v, want 0", failed)
+			err = nil
+		case err == nil && len(r.Devices) == 0 && r.Bad > 0:
+			err = fmt.Errorf("%s: %s", s.path, r.first)
 		}
-		list, err := parseSMI(out, columns)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.path, err)
+		for i := range r.Devices {
+			r.Devices[i].Hostname = s.hostname
 		}
-		for i := range list {
-			list[i].Hostname = s.hostname
-		}
-		return list, nil
+		return r, err
 	}
 }
 
@@ -96,9 +96,9 @@ func refused(out []byte, err error) string {
 	return ""
 }
 
-// parseSMI parses one line per GPU: index, uuid, the columns and the name.
-func parseSMI(out []byte, columns []column) ([]Device, error) {
-	var list []Device
+// parseSMI parses one line per GPU: index, uuid, the columns and the name. It leaves out other lines, such as a warning
+// or what nvidia-smi says of a board that is lost.
+func parseSMI(out []byte, columns []column) (r Reading) {
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, maxOutput)
 	for n := 1; lines.Scan(); n++ {
@@ -108,23 +108,27 @@ func parseSMI(out []byte, columns []column) ([]Device, error) {
 		}
 		cells := strings.SplitN(line, ",", len(columns)+3)
 		if len(cells) != len(columns)+3 {
-			return nil, fmt.Errorf("line %d: want %d columns, got %q", n, len(columns)+3, shorten(line))
+			r.Drop("line %d: want %d columns, got %q", n, len(columns)+3, line)
+			continue
 		}
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
 		if _, err := strconv.ParseUint(cells[0], 10, 16); err != nil {
-			return nil, fmt.Errorf("line %d: index: want a number, got %q", n, shorten(cells[0]))
+			r.Drop("line %d: index: want a number, got %q", n, cells[0])
+			continue
 		}
 		d := Device{Index: Label(cells[0]), UUID: known(cells[1]), Model: known(cells[len(cells)-1]), Values: make(map[*Field]float64, len(columns))}
 		for i, c := range columns {
-			if v, ok := parseCell(cells[i+2]); ok && (c.field.Kind == scrape.Gauge || v >= 0) {
-				d.Values[c.field] = c.field.smiScale.of(v)
+			if v, ok := parseCell(cells[i+2]); ok {
+				r.add(&d, c.field, c.name, v, c.field.smiScale)
+			} else if !absent(cells[i+2]) {
+				r.Drop("line %d: %s: want a number, got %q", n, c.name, cells[i+2])
 			}
 		}
-		list = append(list, d)
+		r.Devices = append(r.Devices, d)
 	}
-	return list, lines.Err()
+	return r
 }
 
 // known returns a text cell, or "" for a placeholder: [N/A], [GPU is lost], [Unknown Error].
@@ -133,6 +137,12 @@ func known(cell string) secret.Text {
 		return ""
 	}
 	return Label(cell)
+}
+
+// absent reports whether a cell says that there is no such value: [N/A], [Not Supported], but not [GPU is lost].
+func absent(cell string) bool {
+	fails := strings.Contains(cell, "lost") || strings.Contains(cell, "Error")
+	return cell == "" || cell == "N/A" || strings.HasPrefix(cell, "[") && !fails
 }
 
 // parseCell parses a number with or without a unit, a hexadecimal mask, or a word for 0 or 1. Anything else is no

@@ -41,6 +41,14 @@ func fakeSMI(mode string) (status int) {
 		fakeChild("stay")
 		fakeWait()
 		return fakeTable()
+	case "warning", "warning 14":
+		if status := fakeTable(); status != 0 {
+			return status
+		}
+		fmt.Println("WARNING: infoROM is corrupted at gpu 0000:3B:00.0")
+		if mode != "warning" {
+			return 14
+		}
 	case "flood":
 		line := []byte(strings.Repeat("0, ", 1000) + "\n")
 		for range 10 << 20 / len(line) {

@@ -8,11 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"replayd/internal/secret"
 )
 
 // fake returns an SMI that runs the fake in the given mode.
@@ -42,14 +45,14 @@ func table(t *testing.T, lines ...string) string {
 // TestSMIReadsH200 reads the output of a real driver, which knows all names in fields.csv.
 func TestSMIReadsH200(t *testing.T) {
 	s := fake(t, "table", "testdata/smi/h200_610.43.02.csv")
-	list, err := s.Read(t.Context())
+	r, err := s.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(s.unknown) > 0 {
 		t.Errorf("left out: %v", s.unknown)
 	}
-	golden(t, "testdata/smi/h200_610.43.02.golden", describe(list))
+	golden(t, "testdata/smi/h200_610.43.02.golden", describe(r.Devices))
 }
 
 // TestSMIOfOldDriver checks that unknown names are replaced by older ones or left out, and are not queried again.
@@ -66,16 +69,81 @@ func TestSMIOfOldDriver(t *testing.T) {
 		{Index: "1", UUID: "GPU-2", Hostname: "node-1", Values: map[*Field]float64{}},
 	}
 	for range 2 {
-		list, err := s.Read(t.Context())
+		r, err := s.Read(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, list); diff != "" {
+		if diff := cmp.Diff(want, r.Devices); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	if got := query(s.columns()); got != "index,uuid,clocks_throttle_reasons.active,temperature.gpu,power.draw,utilization.gpu,memory.used,name" {
 		t.Errorf("asks for %s", got)
+	}
+}
+
+// TestSMIBesideGoodRows has lines that are no rows, a board that is lost, values that cannot be, and exit statuses: they
+// are told, and cost no other row and no other value (microsoft/pai#3756, NVIDIA/gpu-operator#20).
+func TestSMIBesideGoodRows(t *testing.T) {
+	head := "index, uuid, temperature.gpu, power.draw [W], utilization.gpu [%], name"
+	rows := []string{head, "0, GPU-1, 61, 249.99 W, 29 %, H100", "1, GPU-2, 62, 250.01 W, 30 %, H100"}
+	good := "gpu 0 uuid GPU-1 model \"H100\" host node-1 mig \"\" \"\" pod \"\" \"\" \"\"\n  temperature_celsius  61\n" +
+		"  power_watts  249.99\n  utilization_ratio  0.29\n"
+	two := strings.NewReplacer("gpu 0", "gpu 1", "GPU-1", "GPU-2", "61", "62", "249.99", "250.01", "0.29", "0.3").Replace(good)
+	empty := "gpu 2 uuid GPU-3 model \"\" host node-1 mig \"\" \"\" pod \"\" \"\" \"\"\n"
+	for _, c := range []struct {
+		mode  string
+		more  []string // rows
+		want  string
+		bad   int
+		first secret.Text
+	}{
+		{"table", nil, good + two, 0, ""},
+		{"warning", nil, good + two, 1, `line 3: want 6 columns, got "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"`},
+		{"warning 14", nil, good + two, 2, `line 3: want 6 columns, got "WARNING: infoROM is corrupted at gpu 0000:3B:00.0"`},
+		{
+			"table",
+			[]string{"2, GPU-3, [GPU is lost], [GPU is lost], [Unknown Error], [GPU is lost]"},
+			good + two + empty, 3, `line 3: temperature.gpu: want a number, got "[GPU is lost]"`,
+		},
+		{
+			"table",
+			[]string{"2, GPU-3, 4294967295, -1 W, 12345 %, [N/A]"},
+			good + two + empty, 3, "temperature.gpu of GPU 2 GPU-3: want -100 to 250, got 4294967295",
+		},
+	} {
+		s := fake(t, c.mode, table(t, slices.Concat(rows, c.more)...))
+		r, err := s.Read(t.Context())
+		if got := describe(r.Devices); err != nil || got != c.want || r.Bad != c.bad || r.first != c.first {
+			t.Errorf("%s, %q: got\n%s%d left out, %s, %v\nwant\n%s%d left out, %s", c.mode, c.more, got, r.Bad, r.first, err, c.want, c.bad, c.first)
+		}
+	}
+	s := fake(t, "table", table(t, head, "x, GPU-1, 61, 249.99 W, 29 %, H100"))
+	if _, err := s.Read(t.Context()); err == nil || !strings.HasSuffix(err.Error(), `: line 1: index: want a number, got "x"`) {
+		t.Errorf("want an error without a row, got %v", err)
+	}
+}
+
+// TestSMIOfBusyMachine has a program that has written and ended before this process comes to read, and a child that
+// keeps the pipe open.
+func TestSMIOfBusyMachine(t *testing.T) {
+	o, err := newOutput(func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.close()
+	want := strings.Repeat("0, GPU-1, 61, 249.99 W, 29 %, H100\n", 1000) // more than one reading takes
+	if _, err := o.to.WriteString(want); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan []byte)
+	go func() { over <- o.end() }()
+	for o.from.SetReadDeadline(time.Now()) != nil { // end has set it, too: read begins too late
+		t.Fatal("no deadline")
+	}
+	go o.read()
+	if got := string(<-over); got != want {
+		t.Errorf("got %d of %d bytes", len(got), len(want))
 	}
 }
 
@@ -190,9 +258,9 @@ func TestSMIWithChild(t *testing.T) {
 	s := fake(t, "fork", "testdata/smi/h200_610.43.02.csv")
 	done := make(chan error)
 	go func() {
-		list, err := s.Read(t.Context())
-		if err == nil && len(list) != 1 {
-			err = fmt.Errorf("got %v, want the GPU", list)
+		r, err := s.Read(t.Context())
+		if err == nil && len(r.Devices) != 1 {
+			err = fmt.Errorf("got %v, want the GPU", r.Devices)
 		}
 		done <- err
 	}()
@@ -214,16 +282,13 @@ func TestParseSMI(t *testing.T) {
 	columns := []column{{fieldOf(150), "temperature.gpu"}, {fieldOf(156), "energy"}}
 	f := func(text, want string) {
 		t.Helper()
-		list, err := parseSMI([]byte(text), columns)
-		if err != nil {
-			if err.Error() != want {
-				t.Errorf("%q: error %v, want %s", text, err, want)
-			}
-			return
-		}
+		r := parseSMI([]byte(text), columns)
 		var got []string
-		for _, d := range list {
+		for _, d := range r.Devices {
 			got = append(got, string(d.Index+" "+d.UUID+" "+d.Model))
+		}
+		if r.Bad > 0 {
+			got = append(got, fmt.Sprintf("%d left out: %s", r.Bad, r.first))
 		}
 		if s := strings.Join(got, "; "); s != want {
 			t.Errorf("%q: %s, want %s", text, s, want)
@@ -232,8 +297,8 @@ func TestParseSMI(t *testing.T) {
 	f("", "")
 	f("0, GPU-1, 40, 1, A\r\n\n1,GPU-2,41,2,B, C,D\n", "0 GPU-1 A; 1 GPU-2 B, C,D")
 	f("0, [N/A], 40, 1, [N/A]\n", "0  ")
-	f("No devices were found\n", `line 1: want 5 columns, got "No devices were found"`)
-	f("0, GPU-1, 40, 1, A\nx, GPU-1, 40, 1, A\n", `line 2: index: want a number, got "x"`)
+	f("No devices were found\n", `1 left out: line 1: want 5 columns, got "No devices were found"`)
+	f("0, GPU-1, 40, 1, A\nx, GPU-1, 40, 1, A\n", `0 GPU-1 A; 1 left out: line 2: index: want a number, got "x"`)
 }
 
 func TestParseCell(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"replayd/internal/scarce"
 	"replayd/internal/scrape"
+	"replayd/internal/secret"
 )
 
 const (
@@ -47,8 +48,11 @@ type state struct {
 	unread   int       // consecutive readings that were not made, because this process lacked a resource
 	at       time.Time // time of the latest figures; zero: none yet
 	duration time.Duration
-	err      error    // of the latest reading; nil: it succeeded
-	figures  []figure // of the latest successful reading; nil after missedLimit failures in a row
+	sampled  time.Time   // when the newest of them was sampled; zero: the source does not say
+	err      error       // of the latest reading; nil: it succeeded
+	bad      int         // samples of the latest reading that were left out
+	first    secret.Text // why the first of them was; "": none was
+	figures  []figure    // of the latest successful reading; nil after missedLimit failures in a row
 }
 
 // A figure holds all series of a device.
@@ -103,7 +107,7 @@ func (w *Watch) read(ctx context.Context) {
 	at := time.Now()
 	within, cancel := context.WithTimeout(ctx, w.o.Interval*3/4)
 	defer cancel()
-	devices, err := w.o.Source.Read(within)
+	r, err := w.o.Source.Read(within)
 	if ctx.Err() != nil {
 		return // shutdown is not a failure of the source
 	}
@@ -119,18 +123,18 @@ func (w *Watch) read(ctx context.Context) {
 		}
 		return
 	}
+	var devices []Device
 	if err == nil {
-		devices, err = w.o.Select.choose(devices)
+		devices, err = w.o.Select.choose(r.Devices)
 	}
 	now.read, now.err, now.duration, now.unread = true, err, time.Since(at), 0
+	now.bad, now.first = r.Bad, r.first
 	if err == nil {
-		now.missed, now.at, now.figures = 0, time.Now(), show(w.o.Target, w.collector.place(w, devices))
-	} else {
-		w.collector.failed(w)
-		if now.missed++; now.missed >= missedLimit {
-			now.figures = nil
-		}
+		now.missed, now.at, now.sampled, now.figures = 0, time.Now(), r.Sampled, show(w.o.Target, w.collector.place(w, devices))
+	} else if now.missed++; now.missed >= missedLimit {
+		now.figures = nil
 	}
+	w.collector.count(w, &now)
 	w.put(now)
 	w.tell(&before, &now)
 }
@@ -147,6 +151,17 @@ func (w *Watch) tell(before, now *state) {
 	case now.err == nil && len(before.figures) != len(now.figures):
 		w.o.Log.Warn("the number of GPUs has changed", "previous", len(before.figures), "devices", len(now.figures))
 	}
+	if now.first != "" && before.first == "" {
+		w.o.Log.Warn("samples of the GPUs cannot be used: they are left out", "samples", now.bad, "first", now.first)
+	}
+}
+
+// newest returns when the newest figure was sampled, or was read. The source's clock may be ahead.
+func (s *state) newest() time.Time {
+	if s.sampled.IsZero() || s.sampled.After(s.at) {
+		return s.at
+	}
+	return s.sampled
 }
 
 // up reports whether the latest reading succeeded.

@@ -31,11 +31,13 @@ type script struct {
 type answer struct {
 	takes   time.Duration // duration of the reading; past the deadline it returns the context's error
 	devices []Device
+	sampled time.Duration // before the reading; 0: the source does not say
+	bad     string        // why a sample was left out; "": none was
 	err     error
 }
 
 // Read implements Source.
-func (s *script) Read(ctx context.Context) ([]Device, error) {
+func (s *script) Read(ctx context.Context) (r Reading, err error) {
 	if s.reading || s.closed > 0 {
 		panic("a reading while another runs, or after the end")
 	}
@@ -50,10 +52,17 @@ func (s *script) Read(ctx context.Context) ([]Device, error) {
 		select {
 		case <-time.After(a.takes):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return r, ctx.Err()
 		}
 	}
-	return a.devices, a.err
+	if a.bad != "" {
+		r.Drop("%s", a.bad)
+	}
+	if a.sampled != 0 {
+		r.Sampled = time.Now().Add(-a.sampled)
+	}
+	r.Devices = a.devices
+	return r, a.err
 }
 
 // Close implements Source.
@@ -206,6 +215,31 @@ func TestWatch(t *testing.T) {
 			t.Errorf("readings (-want +got):\n%s", diff)
 		}
 		golden(t, "testdata/watch.log", b.log.String())
+	})
+}
+
+// What a source leaves out is counted, also beside a reading that fails, and told once. A source that says when it has
+// sampled says how old the figures are; one whose clock is ahead does not.
+func TestWatchOfBadSamples(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		bad, good := answer{devices: one(100), bad: "it is lost", sampled: 4 * time.Second}, answer{devices: one(200), sampled: time.Second}
+		ahead := answer{devices: one(300), sampled: -time.Hour}
+		end := b.watch(WatchOptions{Source: &script{answers: []answer{good, bad, bad, {err: errors.New("gone"), bad: "it is lost"}, good, ahead}}})
+		series := []string{"up{", "power_watts{", "age_seconds{", "bad_samples_total{"}
+		for _, want := range []string{
+			"up 1; power_watts 200; age_seconds 1; bad_samples_total 0", "up 1; power_watts 100; age_seconds 4; bad_samples_total 1",
+			"up 1; power_watts 100; age_seconds 4; bad_samples_total 2", "up 0; power_watts 100; age_seconds 9; bad_samples_total 3",
+			"up 1; power_watts 200; age_seconds 1; bad_samples_total 3", "up 1; power_watts 300; age_seconds 0; bad_samples_total 3",
+		} {
+			synctest.Wait()
+			b.holds(want, series...)
+			pass(5 * time.Second)
+		}
+		if told := strings.Count(b.log.String(), `samples=1 first="it is lost"`); told != 1 {
+			t.Errorf("told %d times: %s", told, b.log.String())
+		}
+		_ = end()
 	})
 }
 

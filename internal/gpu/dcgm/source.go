@@ -36,7 +36,7 @@ type dcgmSource struct {
 // A turn is a sequence of calls into the library in its own goroutine, because a call cannot be interrupted.
 type turn struct {
 	done    chan struct{}
-	devices []gpu.Device
+	reading gpu.Reading
 	err     error
 }
 
@@ -57,25 +57,25 @@ func open(o Options, address address) (gpu.Source, error) {
 }
 
 // startTurn starts a turn. Two turns must not call into the library at once.
-func (d *dcgmSource) startTurn(run func() ([]gpu.Device, error)) *turn {
+func (d *dcgmSource) startTurn(run func() (gpu.Reading, error)) *turn {
 	t := &turn{done: make(chan struct{})}
 	d.running = t
 	go func() {
 		defer close(t.done)
-		t.devices, t.err = run()
+		t.reading, t.err = run()
 	}()
 	return t
 }
 
-func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
+func (d *dcgmSource) Read(ctx context.Context) (r gpu.Reading, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("libdcgm: %s: %w", d.address.given, err)
+		return r, fmt.Errorf("libdcgm: %s: %w", d.address.given, err)
 	}
 	if d.running != nil {
 		select {
 		case <-d.running.done: // the turn ended after its Read had timed out
 		default:
-			return nil, fmt.Errorf("libdcgm: %s: still waiting for %s", d.address.given, d.hanging())
+			return r, fmt.Errorf("libdcgm: %s: still waiting for %s", d.address.given, d.hanging())
 		}
 	}
 	t := d.startTurn(d.read)
@@ -83,11 +83,11 @@ func (d *dcgmSource) Read(ctx context.Context) ([]gpu.Device, error) {
 	case <-t.done:
 		d.running = nil
 		if t.err != nil {
-			return nil, fmt.Errorf("libdcgm: %s: %w", d.address.given, t.err)
+			return t.reading, fmt.Errorf("libdcgm: %s: %w", d.address.given, t.err)
 		}
-		return t.devices, nil
+		return t.reading, nil
 	case <-ctx.Done():
-		return nil, fmt.Errorf("libdcgm: %s: no answer to %s: %w", d.address.given, d.hanging(), ctx.Err())
+		return r, fmt.Errorf("libdcgm: %s: no answer to %s: %w", d.address.given, d.hanging(), ctx.Err())
 	}
 }
 
@@ -104,11 +104,11 @@ func (d *dcgmSource) hanging() string {
 // ends when the call returns.
 func (d *dcgmSource) Close() error {
 	before := d.running
-	t := d.startTurn(func() ([]gpu.Device, error) {
+	t := d.startTurn(func() (gpu.Reading, error) {
 		if before != nil {
 			<-before.done
 		}
-		return nil, d.end()
+		return gpu.Reading{}, d.end()
 	})
 	select {
 	case <-t.done:
@@ -118,16 +118,16 @@ func (d *dcgmSource) Close() error {
 	}
 }
 
-func (d *dcgmSource) read() ([]gpu.Device, error) {
+func (d *dcgmSource) read() (r gpu.Reading, err error) {
 	if err := d.use(); err != nil {
-		return nil, err
+		return r, err
 	}
 	if s := d.session; s != nil && s.due() {
 		if s.changed() {
 			d.leave()
 		} else if err := s.watchRefused(); err != nil {
 			d.leave()
-			return nil, err
+			return r, err
 		}
 	}
 	if d.session == nil {
@@ -136,17 +136,17 @@ func (d *dcgmSource) read() ([]gpu.Device, error) {
 		if err := s.open(); err != nil {
 			err = d.versions(err)
 			d.leave()
-			return nil, err
+			return r, err
 		}
 	}
-	devices, err := d.session.read()
+	r, err = d.session.read()
 	if err != nil {
 		err = d.versions(err)
 		// Reconnect after any error: ids are valid only for one connection and one run of the engine, and the library
 		// does not repair a connection.
 		d.leave()
 	}
-	return devices, err
+	return r, err
 }
 
 // use loads and initializes the library on the first call.

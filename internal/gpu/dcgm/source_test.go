@@ -130,9 +130,9 @@ func TestDCGMSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		devices, err := source.Read(context.Background())
-		if err != nil || len(devices) != 3 {
-			t.Errorf("got %d devices, %v, want 3", len(devices), err)
+		r, err := source.Read(context.Background())
+		if err != nil || len(r.Devices) != 3 {
+			t.Errorf("got %d devices, %v, want 3", len(r.Devices), err)
 		}
 		if err := source.Close(); err != nil {
 			t.Error(err)

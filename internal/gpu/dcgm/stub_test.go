@@ -130,20 +130,20 @@ func closeSource(t testing.TB, d *dcgmSource) {
 // readDCGM calls Read, which must succeed.
 func readDCGM(t testing.TB, d *dcgmSource) []gpu.Device {
 	t.Helper()
-	devices, err := d.Read(context.Background())
+	r, err := d.Read(context.Background())
 	if err != nil {
 		t.Fatalf("Read: %v", err)
 	}
-	return devices
+	return r.Devices
 }
 
 // failsDCGM calls Read, which must fail with all of words in its error.
 func failsDCGM(t testing.TB, d *dcgmSource, words ...string) {
 	t.Helper()
-	devices, err := d.Read(context.Background())
+	r, err := d.Read(context.Background())
 	wantsError(t, err, words...)
-	if devices != nil {
-		t.Errorf("got an error and %d devices", len(devices))
+	if r.Devices != nil {
+		t.Errorf("got an error and %d devices", len(r.Devices))
 	}
 }
 
@@ -172,11 +172,19 @@ func begins(calls []string, with string) (n int) {
 // stubValue returns the stub's value for a field of an entity, in base units.
 func stubValue(f *gpu.Field, entity uint32) float64 {
 	raw := float64(f.ID)*100 + float64(entity)
-	if f.Float {
+	switch {
+	case f.Float && f.ID < 200:
 		raw = float64(f.ID)/4096 + float64(entity)
+	case f.Float:
+		raw = float64(f.ID)/4096 + float64(entity)/64
+	case f.ID == 300 || f.ID == 395 || f.ID == 396:
+		raw = float64((uint32(f.ID) + entity) % 2)
+	case f.ID == 140 || f.ID == 150 || f.ID == 203 || f.ID == 204:
+		raw = float64(uint32(f.ID)%100 + entity)
 	}
-	v, _ := f.Value(raw)
-	return v
+	d, r := gpu.Device{Values: map[*gpu.Field]float64{}}, gpu.Reading{}
+	r.Add(&d, f, f.Names[0], raw)
+	return d.Values[f]
 }
 
 // complete checks that a device has the stub's values for exactly these fields.

@@ -4,7 +4,6 @@ package dcgm
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -45,43 +44,42 @@ type counts struct {
 }
 
 // read reads the values of the GPUs, then those of the instances.
-func (s *session) read() ([]gpu.Device, error) {
+func (s *session) read() (r gpu.Reading, err error) {
 	s.reads++
-	devices := make([]gpu.Device, 0, len(s.gpus)+len(s.instances))
 	var c counts
-	gpus, err := s.figures(s.gpus, &s.fields, &c)
+	gpus, err := s.figures(s.gpus, &s.fields, &c, &r)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	var instances []gpu.Device
 	if len(s.instances) > 0 && len(s.perInstance) > 0 {
-		if instances, err = s.figures(s.instances, &s.perInstance, &c); err != nil {
-			return nil, err
+		if instances, err = s.figures(s.instances, &s.perInstance, &c, &r); err != nil {
+			return r, err
 		}
 	}
 	switch {
 	case c.good == 0 && c.strange > 0:
-		return nil, fmt.Errorf("want values of version %#x, got %#x", versionFieldValue, c.layout)
+		return r, fmt.Errorf("want values of version %#x, got %#x", versionFieldValue, c.layout)
 	case c.good == 0 && c.old > 0:
-		return nil, fmt.Errorf("every value is stale, the newest from %s: the engine has stopped sampling, or its clock differs from this host's",
+		return r, fmt.Errorf("every value is stale, the newest from %s: the engine has stopped sampling, or its clock differs from this host's",
 			c.newest.UTC().Format(time.RFC3339))
 	case c.good == 0:
-		return nil, fmt.Errorf("none of %d GPUs gives a value: they may have fallen off the bus", len(s.gpus))
+		return r, fmt.Errorf("none of %d GPUs gives a value: they may have fallen off the bus", len(s.gpus))
 	}
 	for i, g := range s.gpus {
 		s.notice(g, silent(gpus[i]))
-		devices = append(devices, gpus[i])
+		r.Devices = append(r.Devices, gpus[i])
 		for j := range instances {
 			if s.instances[j].gpu == g.gpu {
-				devices = append(devices, instances[j])
+				r.Devices = append(r.Devices, instances[j])
 			}
 		}
 	}
-	return devices, nil
+	return r, nil
 }
 
 // figures reads fields of entities. It removes fields that the engine does not know from the list.
-func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([]gpu.Device, error) {
+func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts, r *gpu.Reading) ([]gpu.Device, error) {
 	who := pairs(entities)
 	values, err := s.latest(who, numbers(*fields), 0)
 	if refused := err; unknownField(err) {
@@ -121,40 +119,37 @@ func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts) ([
 			continue
 		}
 		f := (*fields)[field]
-		figure, ok := v.figure(f)
-		if !ok {
+		raw, ok := v.raw()
+		if !ok || f.Blank(raw) {
 			continue
 		}
+		sampled := time.UnixMicro(v.TS)
 		if !s.fresh(v, now) {
-			c.old++
-			if ts := time.UnixMicro(v.TS); ts.After(c.newest) {
-				c.newest = ts
+			if c.old++; sampled.After(c.newest) {
+				c.newest = sampled
 			}
 			continue
 		}
 		if f.ID != fieldXID {
-			c.good++
+			if c.good++; sampled.After(r.Sampled) {
+				r.Sampled = sampled
+			}
 		}
-		devices[at].Values[f] = figure
+		r.Add(&devices[at], f, f.Names[0], raw)
 	}
 	return devices, nil
 }
 
-// figure returns the value in base units, or false if there is none.
-func (v *fieldValue) figure(f *gpu.Field) (float64, bool) {
-	if v.Status != stOK {
-		return 0, false
+// raw returns the value in DCGM's unit, or false if there is none. An int64 may still be a blank.
+func (v *fieldValue) raw() (float64, bool) {
+	switch {
+	case v.Status != stOK:
+	case v.FieldType == typeDouble:
+		return v.double(), v.double() < gpu.BlankFloat
+	case v.FieldType == typeInt64:
+		return float64(v.int64()), true
 	}
-	raw := math.NaN()
-	switch v.FieldType {
-	case typeDouble:
-		if raw = v.double(); raw >= gpu.BlankFloat {
-			return 0, false
-		}
-	case typeInt64:
-		raw = float64(v.int64())
-	}
-	return f.Value(raw)
+	return 0, false
 }
 
 // fresh reports whether a value is recent. A cached value stays available with status 0 after its watch has ended and

@@ -133,15 +133,12 @@ func TestDCGMBlanks(t *testing.T) {
 		})
 	}
 	// The numbers next to the sentinels are valid.
-	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636", "value 0 155 140737488355327.5")
+	s.play(t, "value 0 156 2147483631", "value 1 156 2147483636")
 	devices := readDCGM(t, d)
 	for i, want := range []float64{2147483.631, 2147483.636} {
 		if got := devices[i].Values[fieldOf(156)]; got != want {
 			t.Errorf("GPU %d: got %v J, want %v", i, got, want)
 		}
-	}
-	if got := devices[0].Values[fieldOf(155)]; got != 140737488355327.5 {
-		t.Errorf("got %v W, want the number next to the blank", got)
 	}
 	// The value has another type than the field.
 	s.play(t, "value 0 203 double:50", "value 1 203 double:140737488355330")
@@ -160,6 +157,23 @@ func TestDCGMBlanks(t *testing.T) {
 		if v, ok := dev.Values[fieldOf(203)]; !ok || v != 0 {
 			t.Errorf("got %v, %t, want 0", v, ok)
 		}
+	}
+}
+
+// A value that cannot be is none, and is counted. The newest sample says when the engine sampled.
+func TestDCGMImpossibleValue(t *testing.T) {
+	s := newStub(t)
+	d := s.open(t, Options{}) // every 5 s
+	closeSource(t, d)
+	s.play(t, "value 1 203 12345", "value 1 100 4294967295", "age * 4", "age 230 1")
+	r, err := d.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	complete(t, r.Devices[0], 0, gpu.Fields())
+	complete(t, r.Devices[1], 1, except(100, 203))
+	if age := time.Since(r.Sampled); r.Bad != 2 || age < 4*time.Second || age > 10*time.Second {
+		t.Errorf("%d left out, sampled %v ago, want 2 and 4 s", r.Bad, age)
 	}
 }
 

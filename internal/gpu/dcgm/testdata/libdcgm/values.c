@@ -68,8 +68,10 @@ static void fill(scene *s, uintptr_t handle, pair e, uint16_t field, uint32_t fl
       if (!strcmp(s->lines[i].words[0], "mig") && e.group == INSTANCE && strtoul(s->lines[i].words[3], NULL, 0) == e.id) snprintf(v->value.str, 256, "%s", s->lines[i].words[4]);
     return;
   }
-  // What the test expects too: a number that tells entity and field.
-  if (v->type == 'd') v->value.dbl = field / 4096.0 + e.id;
+  // What the test expects too: a number that tells entity and field, in the field's range.
+  if (v->type == 'd') v->value.dbl = field / 4096.0 + e.id / (field < 200 ? 1.0 : 64.0);
+  else if (field == 300 || field == 395 || field == 396) v->value.i64 = (field + e.id) % 2;
+  else if (field == 140 || field == 150 || field == 203 || field == 204) v->value.i64 = field % 100 + e.id;
   else v->value.i64 = field * 100LL + e.id;
   line *value = said(s, "value", decimal(e.id), decimal(field));
   if (!value) value = said(s, "value", "*", decimal(field));
