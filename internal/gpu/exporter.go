@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -32,7 +33,14 @@ func (e *Exporter) Read(ctx context.Context) (Reading, error) {
 	if len(p.Samples) == 0 {
 		return Reading{}, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
 	}
-	return onGPUs(p), nil
+	r := onGPUs(p)
+	at, err := url.Parse(e.url)
+	for i := range r.Devices { // an exporter that asks localhost:5555 says that its GPUs are at localhost
+		if d := &r.Devices[i]; err == nil && isLoopback(string(d.Hostname)) {
+			d.Hostname = Label(Machine(at.Hostname()))
+		}
+	}
+	return r, nil
 }
 
 // Close implements Source.

@@ -16,6 +16,7 @@ import (
 	commoncfg "github.com/prometheus/common/config"
 
 	"replayd/internal/scrape"
+	"replayd/internal/secret"
 	"replayd/internal/sim"
 )
 
@@ -227,6 +228,23 @@ func TestExporterReads(t *testing.T) {
 	}
 	if diff := cmp.Diff(describe(parse(t, page)), describe(list)); diff != "" {
 		t.Errorf("over HTTP (-want +got):\n%s", diff)
+	}
+}
+
+// An exporter that is told to ask localhost:5555 says that its GPUs are at localhost. A loopback name means the machine of the page.
+func TestLoopbackHostnames(t *testing.T) {
+	for name, want := range map[string]secret.Text{
+		"localhost": Label(Hostname()), "127.0.0.1": Label(Hostname()), "::1": Label(Hostname()), "node-7": "node-7", "": "",
+	} {
+		list, err := serve(t, "/metrics", plain(strings.ReplaceAll(string(read(t, "pages/dcgm_exporter_h100_load.txt")), "localhost", name)))
+		if err != nil || len(list) != 1 || list[0].Hostname != want {
+			t.Errorf("%q: got %+v, %v, want the host %s", name, list, err, want)
+		}
+	}
+	for host, want := range map[string]string{"node-7": "node-7", "10.0.0.7": "10.0.0.7", "127.0.0.2": Hostname()} {
+		if got := Machine(host); got != want {
+			t.Errorf("%s is the machine %s, want %s", host, got, want)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gpu
 
 import (
 	"context"
+	"net"
 	"os"
 
 	"replayd/internal/scrape"
@@ -58,4 +59,17 @@ func (d *Device) add(f *Field, v float64) {
 func Hostname() string {
 	name, _ := os.Hostname()
 	return name
+}
+
+// Machine returns the name of the machine at a host: a loopback name means this one.
+func Machine(host string) string {
+	if isLoopback(host) {
+		return Hostname()
+	}
+	return host
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

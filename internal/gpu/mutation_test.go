@@ -75,7 +75,7 @@ func TestMutatedPages(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			near := append(mutated, around(lines, at)...)
+			near := slices.Concat(mutated, around(lines, at))
 			differ(t, what, before, figuresOf(t, onGPUs(p), what), func(k figureKey) bool {
 				return slices.ContainsFunc(near, func(line string) bool {
 					return slices.ContainsFunc(k.field.Names, func(name string) bool { return strings.Contains(line, name) })

@@ -66,7 +66,7 @@ func NewWatch(c *Collector, o WatchOptions) *Watch {
 	for _, label := range []*string{&o.Target, &o.Kind, &o.Address} {
 		*label = strings.ToValidUTF8(*label, "?") // an invalid UTF-8 label fails the whole scrape
 	}
-	o.Log = o.Log.With("target", o.Target, "source", o.Kind, "address", o.Address)
+	o.Log = o.Log.With("target", o.Target, "kind", o.Kind, "address", o.Address) // "source" is the log's own
 	return &Watch{o: o, collector: c}
 }
 

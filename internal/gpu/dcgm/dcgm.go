@@ -80,9 +80,5 @@ func parseAddress(s string) (address, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || host == "" || len(s) > 92 || strings.ContainsAny(s, "/\x00") {
 		return address{}, want
 	}
-	a := address{given: s, host: host}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		a.host = gpu.Hostname()
-	}
-	return a, nil
+	return address{given: s, host: gpu.Machine(host)}, nil
 }

@@ -29,6 +29,8 @@ type session struct {
 	fields          []*gpu.Field // fields watched on GPUs
 	perInstance     []*gpu.Field // fields that MIG instances have too
 	refusals        []refusal
+	skipped         []*gpu.Field // fields that are not watched, since they gave no value before
+	given           map[*gpu.Field]bool
 	reads           int
 	groups          int    // number of groups created; part of their names
 	tag             string // random part of the group names

@@ -28,6 +28,7 @@ type dcgmSource struct {
 
 	library *library
 	session *session
+	skip    []*gpu.Field // what the next session, if it is opened at once, does not watch
 	buffers buffers
 	told    map[string]bool     // keys of warnings already logged
 	silent  map[entityPair]bool // GPUs without a fresh value at the last Read
@@ -131,8 +132,8 @@ func (d *dcgmSource) read() (r gpu.Reading, err error) {
 		}
 	}
 	if d.session == nil {
-		s := &session{dcgmSource: d}
-		d.session = s
+		s := &session{dcgmSource: d, skipped: d.skip, given: map[*gpu.Field]bool{}}
+		d.session, d.skip = s, nil
 		if err := s.open(); err != nil {
 			err = d.versions(err)
 			d.leave()
@@ -145,6 +146,9 @@ func (d *dcgmSource) read() (r gpu.Reading, err error) {
 		// Reconnect after any error: ids are valid only for one connection and one run of the engine, and the library
 		// does not repair a connection.
 		d.leave()
+	} else if skip := d.session.mute(); skip != nil { // a field group cannot be changed
+		d.leave()
+		d.skip = skip
 	}
 	return r, err
 }

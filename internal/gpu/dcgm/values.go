@@ -123,6 +123,7 @@ func (s *session) figures(entities []entity, fields *[]*gpu.Field, c *counts, r 
 		if !ok || f.Blank(raw) {
 			continue
 		}
+		s.given[f] = true
 		sampled := time.UnixMicro(v.TS)
 		if !s.fresh(v, now) {
 			if c.old++; sampled.After(c.newest) {

@@ -194,6 +194,46 @@ func TestDCGMStale(t *testing.T) {
 	}
 }
 
+// Fields that give no value in the first three readings are told once, and no longer watched until the next connection,
+// which tries each again. The last XID stays: it has no value before the first.
+func TestDCGMMuteFields(t *testing.T) {
+	s := newStub(t)
+	mute := []string{"value * 1091 notsupported", "value * 1092 status:-14", "value * 230 blank", "value 1 155 blank", "age 203 100"}
+	s.play(t, mute...)
+	d := s.open(t, Options{})
+	closeSource(t, d)
+	all, fewer := len(gpu.Fields()), len(gpu.Fields())-2
+	watched := func() (n int) {
+		t.Helper()
+		readDCGM(t, d)
+		for _, c := range s.calls(t) {
+			_, _ = fmt.Sscanf(c, "dcgmEntitiesGetLatestValues entities=2 fields=%d", &n)
+		}
+		return n
+	}
+	for i, want := range []int{all, all, all, fewer, fewer, fewer, fewer, fewer} {
+		if n := watched(); n != want {
+			t.Fatalf("reading %d: %d fields, want %d", i+1, n, want)
+		}
+	}
+	s.play(t, append(mute, "life 2")...) // the engine is restarted
+	failsDCGM(t, d, "(-21)")
+	for i, want := range []int{all, all, all, fewer} {
+		if n := watched(); n != want {
+			t.Fatalf("reading %d of the next engine: %d fields, want %d", i+1, n, want)
+		}
+	}
+	s.play(t, "life 3") // of another driver, which has them
+	failsDCGM(t, d, "(-21)")
+	for range 4 {
+		if n := watched(); n != all {
+			t.Fatalf("%d fields, want %d", n, all)
+		}
+	}
+	complete(t, readDCGM(t, d)[0], 0, gpu.Fields())
+	logged(t, s, `no longer watched on this connection" address=localhost:5555 fields="1091 pcie_tx_bytes_total, 1092 pcie_rx_bytes_total"`)
+}
+
 func TestDCGMReverseOrder(t *testing.T) {
 	s := newStub(t)
 	s.play(t, "gpus 4", "reverse")

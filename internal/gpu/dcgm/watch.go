@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"replayd/internal/gpu"
 )
@@ -23,7 +24,7 @@ type refusal struct {
 // field fails the whole dcgmWatchFields.
 func (s *session) watchAll() error {
 	var device, profile []*gpu.Field
-	for _, f := range s.options.fields {
+	for _, f := range without(s.options.fields, s.skipped) {
 		if profiling(f) {
 			profile = append(profile, f)
 		} else {
@@ -59,6 +60,27 @@ func (s *session) watchAll() error {
 		}
 	}
 	return nil
+}
+
+// mute returns the fields to skip if some have given no value in the first readings: to sample them is in vain, and makes
+// the engine log errors (two lines each time for 1091 and 1092 on Hopper). nil: all is well. The first XID may come late.
+func (s *session) mute() []*gpu.Field {
+	if s.reads != keepPeriods {
+		return nil
+	}
+	var names []string
+	skip := s.skipped
+	for _, f := range s.fields {
+		if !s.given[f] && f.ID != fieldXID {
+			skip, names = append(skip, f), append(names, fmt.Sprintf("%d %s", f.ID, f.Name))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	list := strings.Join(names, ", ")
+	s.once("mute "+list, "fields never give a value, and are no longer watched on this connection", "fields", list)
+	return skip
 }
 
 // profiled returns the entities to watch profiling fields on: MIG instances, and GPUs without instances.
