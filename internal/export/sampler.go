@@ -137,6 +137,9 @@ func (s *Sampler) add(one sample) {
 
 // unitOf returns the base unit at the end of a name, by Prometheus' naming conventions, or "".
 func unitOf(name string) string {
+	if strings.HasSuffix(name, "_bytes_per_second") {
+		return "bytes/s"
+	}
 	name = strings.TrimSuffix(name, "_total")
 	last := name[strings.LastIndexByte(name, '_')+1:]
 	if slices.Contains([]string{"seconds", "tokens", "bytes", "ratio", "watts", "joules", "celsius", "hertz"}, last) {

@@ -134,24 +134,49 @@ func telemetry(rows []result.ServerSeries) object {
 
 // WriteServerSeries prints the series of the server and the GPUs, a line each: a counter's rate per
 // second with the least and the greatest between two readings, a gauge's mean, least and greatest value, the mean of
-// a histogram. Names are without replayd's prefix, and of the labels those stand there that tell series apart.
+// a histogram. Names are without replayd's prefix, and of the labels those stand there that tell series apart. Series of
+// GPUs that were 0 all the time are counted below it. Beside GPUs it has their energy per output token of an ok request.
 func WriteServerSeries(w io.Writer, r result.Run, width int) error {
 	rows := slices.Clone(r.ServerSeries)
 	slices.SortStableFunc(rows, func(a, b result.ServerSeries) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source), cmp.Compare(labelText(a.Labels), labelText(b.Labels)))
 	})
 	telling := tellingLabels(rows)
-	var cells [][]string
-	for i, b := range rows {
-		if c := besideCells(b, rows[i+1:]); c != nil {
-			cells = append(cells, append([]string{besideName(b, telling)}, c...))
+	named := map[string]string{} // series, by their names in the table
+	for _, b := range rows {
+		name := besideName(b)
+		if named[name] = cmp.Or(named[name], b.Name); named[name] != b.Name {
+			named[name] = "several" // memory in use has bytes and a ratio
 		}
+	}
+	var cells [][]string
+	idle := 0
+	for i, b := range rows {
+		c := besideCells(b, rows[i+1:])
+		switch f, _ := b.Statistics(); {
+		case c == nil:
+		case b.GPU && f.Of.Min() == 0 && f.Of.Max() == 0:
+			idle++
+		default:
+			name := besideName(b)
+			if named[name] != b.Name {
+				name = strings.TrimPrefix(b.Name, "replayd_")
+			}
+			cells = append(cells, append([]string{name + tellingText(b, telling)}, c...))
+		}
+	}
+	if each, known := joulesPerToken(r); known {
+		none := grouped(math.NaN())
+		cells = append(cells, []string{"gpu_energy_per_output_token", "joules", small(each), none, none})
 	}
 	if len(cells) == 0 {
 		return nil
 	}
 	out := &strings.Builder{}
 	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells, width, "min")
+	if idle > 0 {
+		fmt.Fprintf(out, "%d more series of the GPUs were 0 all the time\n", idle)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }
@@ -185,13 +210,17 @@ func besideCells(b result.ServerSeries, later []result.ServerSeries) []string {
 	return []string{unit, small(sum.Total / f.Total), grouped(math.NaN()), grouped(math.NaN())}
 }
 
-// besideName returns the name of a series in the table.
-func besideName(b result.ServerSeries, telling map[string]bool) string {
+// besideName returns the name of a series in the table, without its unit.
+func besideName(b result.ServerSeries) string {
+	name := strings.TrimPrefix(b.Name, "replayd_")
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_total"), "_"+b.Unit)
+}
+
+// tellingText returns the labels that tell a series from others of its name.
+func tellingText(b result.ServerSeries, telling map[string]bool) string {
 	labels := withSource(b)
 	maps.DeleteFunc(labels, func(name, _ string) bool { return !telling[name] })
-	name := strings.TrimPrefix(b.Name, "replayd_")
-	name = strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_count"), "_total"), "_"+b.Unit)
-	return name + labelText(labels)
+	return labelText(labels)
 }
 
 // withSource returns the labels of a series with its source.
