@@ -13,7 +13,7 @@ import (
 	"replayd/internal/secret"
 )
 
-// An Exporter reads the metrics page of a dcgm-exporter.
+// An Exporter reads the metrics page of a dcgm-exporter, of AMD's device-metrics-exporter or of all-smi.
 type Exporter struct {
 	pages *scrape.Fetcher
 	url   string
@@ -31,7 +31,7 @@ func (e *Exporter) Read(ctx context.Context) (Reading, error) {
 		return Reading{}, err
 	}
 	if len(p.Samples) == 0 {
-		return Reading{}, fmt.Errorf("%s: want a dcgm-exporter's page, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
+		return Reading{}, fmt.Errorf("%s: want the page of a dcgm-exporter, of AMD's exporter or of all-smi, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
 	}
 	r := onGPUs(p)
 	at, err := url.Parse(e.url)
@@ -49,9 +49,11 @@ func (e *Exporter) Close() error {
 	return nil
 }
 
-// onPage reports whether a dcgm-exporter's page has a field under a name.
+// onPage reports whether an exporter's page has a field under a name.
 func onPage(name string) bool {
-	return slices.ContainsFunc(fields, func(f *Field) bool { return slices.Contains(f.Names, name) })
+	return slices.ContainsFunc(fields, func(f *Field) bool {
+		return slices.Contains(f.Names, name) || slices.ContainsFunc(f.others, func(o other) bool { return o.name == name })
+	})
 }
 
 // onGPUs returns the devices on a page. A GPU that several pods share has one set of rows and one Device per pod.
@@ -61,33 +63,40 @@ func onPage(name string) bool {
 func onGPUs(p *scrape.Page) Reading {
 	r := Reading{Bad: p.Bad, first: p.First()}
 	places := map[[8]secret.Text]int{}
+	of := func(d Device) *Device {
+		// Some rows of a GPU lack the model.
+		key := [...]secret.Text{d.Index, d.UUID, d.Hostname, d.Profile, d.Instance, d.Namespace, d.Pod, d.Container}
+		place, known := places[key]
+		if !known {
+			place = len(r.Devices)
+			places[key] = place
+			d.Values = make(map[*Field]float64, len(fields)/2)
+			r.Devices = append(r.Devices, d)
+		}
+		one := &r.Devices[place]
+		one.Model = cmp.Or(one.Model, d.Model)
+		return one
+	}
 	for _, f := range fields {
 		for _, name := range f.Names {
 			for _, s := range p.Samples[name] {
 				d, ok := readRow(p, s.Labels)
-				if !ok {
-					continue
-				}
-				if d.Profile+d.Instance != "" && f.Whole() {
-					if slices.Contains(uncutFields, f.ID) {
-						continue
-					}
+				if ok && d.Profile+d.Instance != "" && f.Whole() {
+					ok = !slices.Contains(uncutFields, f.ID)
 					d.Profile, d.Instance = "", ""
 				}
-				// Some rows of a GPU lack the model.
-				key := [...]secret.Text{
-					d.Index, d.UUID, d.Hostname, d.Profile, d.Instance, d.Namespace, d.Pod, d.Container,
+				if ok {
+					r.Add(of(d), f, name, s.Value)
 				}
-				place, known := places[key]
-				if !known {
-					place = len(r.Devices)
-					places[key] = place
-					d.Values = make(map[*Field]float64, len(fields)/2)
-					r.Devices = append(r.Devices, d)
+			}
+		}
+		for _, o := range f.others {
+			for _, s := range p.Samples[o.name] {
+				d, ok := readOther(p, s.Labels)
+				sensor := f.ID >= 140 && f.ID <= 156 // temperatures, power and energy: 0 says that there is none
+				if ok && (d.Instance == "" || !f.Whole()) && (!sensor || s.Value != 0) {
+					r.add(of(d), f, o.name, s.Value, o.scale)
 				}
-				of := &r.Devices[place]
-				of.Model = cmp.Or(of.Model, d.Model)
-				r.Add(of, f, name, s.Value)
 			}
 		}
 	}
@@ -108,11 +117,37 @@ func readRow(p *scrape.Page, l labels.Labels) (Device, bool) {
 		Hostname: either("Hostname", "hostname"), Profile: p.Text(l.Get("GPU_I_PROFILE")), Instance: p.Text(l.Get("GPU_I_ID")),
 		Namespace: either("namespace", "pod_namespace"), Pod: either("pod", "pod_name"), Container: either("container", "container_name"),
 	}
-	// On a federated page, these are the exporter's own labels, renamed by Prometheus.
+	d.federated(p, l)
+	ofLink := l.Get("nvlink")+l.Get("nvswitch")+l.Get("cpu")+l.Get("cpucore") != ""
+	return d, !ofLink && (d.Index != "" || d.UUID != "")
+}
+
+// federated reads the exporter's own labels on a federated page, where Prometheus has renamed them.
+func (d *Device) federated(p *scrape.Page, l labels.Labels) {
 	if l.Get("exported_namespace")+l.Get("exported_pod")+l.Get("exported_container") != "" {
 		d.Namespace, d.Pod = p.Text(l.Get("exported_namespace")), p.Text(l.Get("exported_pod"))
 		d.Container = p.Text(l.Get("exported_container"))
 	}
-	ofLink := l.Get("nvlink")+l.Get("nvswitch")+l.Get("cpu")+l.Get("cpucore") != ""
-	return d, !ofLink && (d.Index != "" || d.UUID != "")
+}
+
+// readOther reads the device of a sample of AMD's exporter (pkg/amdgpu/gpuagent) or of all-smi (src/api/metrics/gpu.rs),
+// where the label gpu is the model. It returns false if the row belongs to no GPU. A partition of a GPU other than the
+// first is an instance; its sensors are those of the GPU, or 0.
+func readOther(p *scrape.Page, l labels.Labels) (Device, bool) {
+	get := func(names ...string) secret.Text {
+		at := slices.IndexFunc(names, func(name string) bool { return l.Get(name) != "" })
+		if at < 0 {
+			return ""
+		}
+		return p.Text(l.Get(names[at]))
+	}
+	d := Device{
+		Index: get("gpu_id", "gpu_index", "index"), UUID: get("gpu_uuid", "uuid"), Model: get("card_model", "gpu"),
+		Hostname: get("hostname", "instance", "host"), Namespace: get("namespace"), Pod: get("pod"), Container: get("container"),
+	}
+	if part := get("gpu_partition_id"); part != "" && part != "0" && part != "NA" {
+		d.Instance, d.Profile = part, get("gpu_compute_partition_type")
+	}
+	d.federated(p, l)
+	return d, d.Index != "" || d.UUID != ""
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -231,6 +232,15 @@ func TestExporterReads(t *testing.T) {
 	}
 }
 
+// AMD's exporter puts a prefix before the names if its configuration says so, as its examples do.
+func TestPrefixOfAMD(t *testing.T) {
+	page := string(read(t, "pages/synthetic_amd.txt"))
+	prefixed := regexp.MustCompile(`(?m)^(# \w+ )?gpu_`).ReplaceAllString(page, "${1}amd_gpu_")
+	if diff := cmp.Diff(describe(parse(t, page)), describe(parse(t, prefixed))); diff != "" {
+		t.Errorf("with the prefix (-want +got):\n%s", diff)
+	}
+}
+
 // An exporter that is told to ask localhost:5555 says that its GPUs are at localhost. A loopback name means the machine of the page.
 func TestLoopbackHostnames(t *testing.T) {
 	for name, want := range map[string]secret.Text{
@@ -255,7 +265,7 @@ func TestExporterFaults(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	f(plain("up 1\n"), "URL/metrics: want a dcgm-exporter's page, got 1 samples and none of a GPU")
+	f(plain("up 1\n"), "URL/metrics: want the page of a dcgm-exporter, of AMD's exporter or of all-smi, got 1 samples and none of a GPU")
 	f(plain("DCGM_FI_DEV_GPU_TEMP{gpu="), "URL/metrics: line 1: ")
 	f(http.NotFoundHandler(), "URL/metrics: want status 200, got")
 }

@@ -26,6 +26,8 @@ type Field struct {
 	smi      []string // names in nvidia-smi, newest first; none: not available there
 	smiScale scale
 
+	others []other // names on other exporters' pages, the best first
+
 	least, most float64 // values outside are none
 
 	family *scrape.Family // on replayd's page
@@ -78,7 +80,7 @@ func (f *Field) Blank(raw float64) bool {
 }
 
 func parseFields(text string) (fields []*Field, err error) {
-	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,range,help"
+	const columns = "id,type,names,kind,name,reason,scale,smi,smi_scale,others,range,help"
 	err = scrape.ReadTable("fields.csv", text, columns, func(row []string) error {
 		f, err := parseField(row)
 		if err == nil {
@@ -96,7 +98,7 @@ func parseField(row []string) (*Field, error) {
 	}
 	f := &Field{
 		ID: uint16(id), Float: row[1] == "d", Names: alternatives(row[2]), Kind: scrape.Kind(row[3]),
-		Name: row[4], Reason: row[5], smi: alternatives(row[7]), Help: row[10],
+		Name: row[4], Reason: row[5], smi: alternatives(row[7]), Help: row[11],
 	}
 	if row[1] != "d" && row[1] != "i" {
 		return nil, fmt.Errorf("type: want i or d, got %q", row[1])
@@ -110,8 +112,17 @@ func parseField(row []string) (*Field, error) {
 	if f.smiScale, err = parseScale(row[8]); err != nil {
 		return nil, fmt.Errorf("smi_scale: %w", err)
 	}
-	if n, err := fmt.Sscanf(row[9], "%g to %g", &f.least, &f.most); n != 2 || err != nil || f.least >= f.most {
-		return nil, fmt.Errorf("range: want two numbers like 0 to 1, got %q", row[9])
+	for _, cell := range alternatives(row[9]) {
+		o, err := parseOther(cell)
+		if err != nil {
+			return nil, fmt.Errorf("others: %w", err)
+		}
+		if f.others = append(f.others, o); strings.HasPrefix(o.name, "gpu_") {
+			f.others = append(f.others, other{"amd_" + o.name, o.scale}) // the prefix of the exporter's examples
+		}
+	}
+	if n, err := fmt.Sscanf(row[10], "%g to %g", &f.least, &f.most); n != 2 || err != nil || f.least >= f.most {
+		return nil, fmt.Errorf("range: want two numbers like 0 to 1, got %q", row[10])
 	}
 	labels, kind := deviceLabels, f.Kind
 	if f.Kind == Bits {
@@ -122,6 +133,22 @@ func parseField(row []string) (*Field, error) {
 	}
 	f.family = scrape.NewFamily(namespace+f.Name, f.Help, kind, labels)
 	return f, nil
+}
+
+// An other is the name of a field on the page of AMD's device-metrics-exporter or of all-smi, with its scale.
+type other struct {
+	name string
+	scale
+}
+
+// parseOther parses "gpu_gfx_activity/100".
+func parseOther(cell string) (other, error) {
+	at := strings.IndexAny(cell, "*/")
+	if at < 0 {
+		at = len(cell)
+	}
+	s, err := parseScale(cell[at:])
+	return other{cell[:at], s}, err
 }
 
 // parseScale parses "*1000000" or "/1000"; an empty string is 1.

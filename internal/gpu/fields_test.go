@@ -234,20 +234,21 @@ func TestImpossibleValuesAreNone(t *testing.T) {
 }
 
 func TestTableWithFaults(t *testing.T) {
-	const head = "id,type,names,kind,name,reason,scale,smi,smi_scale,range,help\n"
+	const head = "id,type,names,kind,name,reason,scale,smi,smi_scale,others,range,help\n"
 	f := func(table, want string) {
 		t.Helper()
 		if _, err := parseFields(table); err == nil || err.Error() != want {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	f("", "fields.csv:1: want the columns id,type,names,kind,name,reason,scale,smi,smi_scale,range,help")
-	f(head+"x,i,N,gauge,n,,,,,0 to 1,h\n", `fields.csv:2: id: want a number below 65536, got "x"`)
-	f(head+"1,f,N,gauge,n,,,,,0 to 1,h\n", `fields.csv:2: type: want i or d, got "f"`)
-	f(head+"1,i,N,gouge,n,,,,,0 to 1,h\n", `fields.csv:2: kind: want gauge, counter or bits, got "gouge"`)
-	f(head+"1,i,N,gauge,n,,0.001,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "0.001"`)
-	f(head+"1,i,N,gauge,n,,/0,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "/0"`)
-	f(head+"1,i,N,gauge,n,,,s,*,0 to 1,h\n", `fields.csv:2: smi_scale: want * or / and an integer ≥ 1, or nothing, got "*"`)
-	f(head+"1,i,N,gauge,n,,,,,1..2,h\n", `fields.csv:2: range: want two numbers like 0 to 1, got "1..2"`)
+	f("", "fields.csv:1: want the columns id,type,names,kind,name,reason,scale,smi,smi_scale,others,range,help")
+	f(head+"x,i,N,gauge,n,,,,,,0 to 1,h\n", `fields.csv:2: id: want a number below 65536, got "x"`)
+	f(head+"1,f,N,gauge,n,,,,,,0 to 1,h\n", `fields.csv:2: type: want i or d, got "f"`)
+	f(head+"1,i,N,gouge,n,,,,,,0 to 1,h\n", `fields.csv:2: kind: want gauge, counter or bits, got "gouge"`)
+	f(head+"1,i,N,gauge,n,,0.001,,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "0.001"`)
+	f(head+"1,i,N,gauge,n,,/0,,,,0 to 1,h\n", `fields.csv:2: scale: want * or / and an integer ≥ 1, or nothing, got "/0"`)
+	f(head+"1,i,N,gauge,n,,,s,*,,0 to 1,h\n", `fields.csv:2: smi_scale: want * or / and an integer ≥ 1, or nothing, got "*"`)
+	f(head+"1,i,N,gauge,n,,,,,o/x,0 to 1,h\n", `fields.csv:2: others: want * or / and an integer ≥ 1, or nothing, got "/x"`)
+	f(head+"1,i,N,gauge,n,,,,,,1..2,h\n", `fields.csv:2: range: want two numbers like 0 to 1, got "1..2"`)
 	f(head+"1,i\n", "fields.csv: record on line 2: wrong number of fields")
 }

@@ -51,7 +51,7 @@ var ours = map[string]string{
 	"scrape.state": "engine", "scrape.Reading": "Engine", "scrape.Quantity": "Name",
 	"scrape.Family": "Name Help", "scrape.Vocabulary": "engines rows wanted", "chunk.end": "name",
 	"scrape.prefix": "text engine", "scrape.Row": "Engine Family Quantity Take Select Prefer Merge Rank Less Plus checked",
-	"gpu.Field": "Names Name Reason Help smi", "gpu.column": "name", "dcgm.call": "name",
+	"gpu.Field": "Names Name Reason Help smi", "gpu.column": "name", "gpu.other": "name", "dcgm.call": "name",
 	// On the way to the door, byte for byte, or keys under which it is looked up.
 	"chunk.Model": "ID OwnedBy Parent", "chunk.Chunk": "Message", "openai.failure": "text", "openai.served": "model", "openai.replicaNames": "names",
 	"scrape.Page": "Samples texts damaged", "scrape.reader": "lastName last", "scrape.doubted": "name last", "scrape.badLine": "why", "dcgm.dcgmError": "call text",
