@@ -31,7 +31,8 @@ func (e *Exporter) Read(ctx context.Context) (Reading, error) {
 		return Reading{}, err
 	}
 	if len(p.Samples) == 0 {
-		return Reading{}, fmt.Errorf("%s: want the page of a dcgm-exporter, of AMD's exporter or of all-smi, got %d samples and none of a GPU", secret.Shown(e.url), p.Total)
+		const want = "%s: want the page of a dcgm-exporter, of AMD's exporter or of all-smi, got %d samples and none of a GPU"
+		return Reading{}, fmt.Errorf(want, secret.Shown(e.url), p.Total)
 	}
 	r := onGPUs(p)
 	at, err := url.Parse(e.url)

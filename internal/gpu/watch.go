@@ -130,7 +130,8 @@ func (w *Watch) read(ctx context.Context) {
 	now.read, now.err, now.duration, now.unread = true, err, time.Since(at), 0
 	now.bad, now.first = r.Bad, r.first
 	if err == nil {
-		now.missed, now.at, now.sampled, now.figures = 0, time.Now(), r.Sampled, show(w.o.Target, w.collector.place(w, devices))
+		now.missed, now.at, now.sampled = 0, time.Now(), r.Sampled
+		now.figures = show(w.o.Target, w.collector.place(w, devices))
 	} else if now.missed++; now.missed >= missedLimit {
 		now.figures = nil
 	}

@@ -62,8 +62,8 @@ func (s *session) watchAll() error {
 	return nil
 }
 
-// mute returns the fields to skip if some have given no value in the first readings: to sample them is in vain, and makes
-// the engine log errors (two lines each time for 1091 and 1092 on Hopper). nil: all is well. The first XID may come late.
+// mute returns the fields to skip if some have given no value in the first readings; nil: all have. To sample them is in
+// vain, and makes the engine log errors: two lines each time for 1091 and 1092 on Hopper. The first XID may come late.
 func (s *session) mute() []*gpu.Field {
 	if s.reads != keepPeriods {
 		return nil
