@@ -59,7 +59,7 @@ func TestGPUTable(t *testing.T) {
 		`gpu_power{gpu="1",uuid="GPU-1"} watts 40.00 30.00 50.00`,
 		"gpu_energy_per_output_token joules 2.48 N/A N/A",
 	}
-	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w || !strings.HasSuffix(out.String(), "2 more series of the GPUs were 0 all the time\n") {
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w || !strings.HasSuffix(out.String(), "0 all the time, and are left out: 2\n") {
 		t.Errorf("got\n%s\nwant\n%s\nand two left out, in\n%s", g, w, out.String())
 	}
 	run.ServerSeries[0].Values[2] = 0 // another driver

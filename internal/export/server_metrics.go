@@ -175,7 +175,7 @@ func WriteServerSeries(w io.Writer, r result.Run, width int) error {
 	out := &strings.Builder{}
 	writeBox(out, "replayd | Server and GPU Metrics", []string{"Metric", "Unit", "avg", "min", "max"}, cells, width, "min")
 	if idle > 0 {
-		fmt.Fprintf(out, "%d more series of the GPUs were 0 all the time\n", idle)
+		fmt.Fprintf(out, "Series of the GPUs that were 0 all the time, and are left out: %d\n", idle)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
