@@ -57,17 +57,10 @@ func (p *power) changes(at time.Time, prefilling, decoding int) {
 	p.prefilling, p.decoding = prefilling, decoding
 }
 
-// gpuField is one of DCGM's fields, with dcgm-exporter's name and unit.
-type gpuField struct {
-	desc  *prometheus.Desc
-	kind  prometheus.ValueType
-	value func(p *power) float64
-}
-
 // gpuPage is dcgm-exporter's page for one GPU.
 type gpuPage struct {
 	power  *power
-	fields []gpuField
+	fields []func() prometheus.Metric // DCGM's, with dcgm-exporter's names and units
 }
 
 func newGPUPage(p *power) *gpuPage {
@@ -77,7 +70,8 @@ func newGPUPage(p *power) *gpuPage {
 		"modelName": gpuName, "Hostname": gpuHost, "DCGM_FI_DRIVER_VERSION": "0.0.0",
 	}
 	add := func(kind prometheus.ValueType, name, help string, value func(p *power) float64) {
-		g.fields = append(g.fields, gpuField{prometheus.NewDesc(name, help, nil, labels), kind, value})
+		desc := prometheus.NewDesc(name, help, nil, labels)
+		g.fields = append(g.fields, func() prometheus.Metric { return prometheus.MustNewConstMetric(desc, kind, value(p)) })
 	}
 	gauge := func(name, help string, value func(p *power) float64) { add(prometheus.GaugeValue, name, help, value) }
 	fixed := func(v float64) func(*power) float64 { return func(*power) float64 { return v } }
@@ -113,8 +107,8 @@ func (g *gpuPage) Collect(out chan<- prometheus.Metric) {
 	g.power.mu.Lock()
 	defer g.power.mu.Unlock()
 	g.power.until(time.Now())
-	for _, f := range g.fields {
-		out <- prometheus.MustNewConstMetric(f.desc, f.kind, f.value(g.power))
+	for _, field := range g.fields {
+		out <- field()
 	}
 }
 

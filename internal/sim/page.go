@@ -1,13 +1,11 @@
 package sim
 
 import (
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Bucket bounds of vLLM V1 (vllm/v1/metrics/loggers.py), in seconds or tokens.
@@ -34,9 +32,8 @@ type page struct {
 	promptTokens, generated prometheus.Counter
 	finished                map[string]prometheus.Counter
 
-	iteration                                                prometheus.Histogram
-	ttft, itl, tpot, e2e, queued, inference, prefill, decode prometheus.Histogram
-	requestPrompt, requestGenerated, requestMax              prometheus.Histogram
+	iteration, ttft, itl prometheus.Histogram
+	whole                []func(x *exchange) // each observes a figure of a request whose answer is complete
 }
 
 func newPage(o Options, load func() load) *page {
@@ -69,17 +66,26 @@ func newPage(o Options, load func() load) *page {
 		iteration: histogram("vllm:iteration_tokens_total", "Tokens in an engine step.", iterationBounds),
 		ttft:      histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.", ttftBounds),
 		itl:       histogram("vllm:inter_token_latency_seconds", "From one token to the next.", itlBounds),
-		tpot:      histogram("vllm:request_time_per_output_token_seconds", "Mean of a request's time per output token.", itlBounds),
-		e2e:       histogram("vllm:e2e_request_latency_seconds", "From arrival to the last token.", latencyBounds),
-		queued:    histogram("vllm:request_queue_time_seconds", "From arrival to prefill.", latencyBounds),
-		inference: histogram("vllm:request_inference_time_seconds", "Prefill and decode.", latencyBounds),
-		prefill:   histogram("vllm:request_prefill_time_seconds", "From prefill to the first token.", latencyBounds),
-		decode:    histogram("vllm:request_decode_time_seconds", "From the first to the last token.", latencyBounds),
-
-		requestPrompt:    histogram("vllm:request_prompt_tokens", "Prompt tokens of a request.", tokens),
-		requestGenerated: histogram("vllm:request_generation_tokens", "Output tokens of a request.", tokens),
-		requestMax:       histogram("vllm:request_params_max_tokens", "The max_tokens of a request.", tokens),
 	}
+	whole := func(name, help string, bounds []float64, of func(x *exchange) float64) {
+		h := histogram("vllm:"+name, help, bounds)
+		p.whole = append(p.whole, func(x *exchange) { h.Observe(of(x)) })
+	}
+	// All instants are real, not planned.
+	whole("request_time_per_output_token_seconds", "Mean of a request's time per output token.", itlBounds, func(x *exchange) float64 {
+		if x.sent < 2 {
+			return 0 // as vLLM
+		}
+		return x.last.Sub(x.first).Seconds() / float64(x.sent-1)
+	})
+	whole("e2e_request_latency_seconds", "From arrival to the last token.", latencyBounds, func(x *exchange) float64 { return x.last.Sub(x.arrival).Seconds() })
+	whole("request_queue_time_seconds", "From arrival to prefill.", latencyBounds, func(x *exchange) float64 { return x.seat.began.Sub(x.arrival).Seconds() })
+	whole("request_inference_time_seconds", "Prefill and decode.", latencyBounds, func(x *exchange) float64 { return x.last.Sub(x.seat.began).Seconds() })
+	whole("request_prefill_time_seconds", "From prefill to the first token.", latencyBounds, func(x *exchange) float64 { return x.first.Sub(x.seat.began).Seconds() })
+	whole("request_decode_time_seconds", "From the first to the last token.", latencyBounds, func(x *exchange) float64 { return x.last.Sub(x.first).Seconds() })
+	whole("request_prompt_tokens", "Prompt tokens of a request.", tokens, func(x *exchange) float64 { return float64(x.request.tokens) })
+	whole("request_generation_tokens", "Output tokens of a request.", tokens, func(x *exchange) float64 { return float64(x.sent) })
+	whole("request_params_max_tokens", "The max_tokens of a request.", tokens, func(x *exchange) float64 { return float64(x.request.max) })
 	finished := with.NewCounterVec(prometheus.CounterOpts{Name: "vllm:request_success_total", Help: "Finished requests."}, []string{"finished_reason"})
 	for _, reason := range []string{reasonStop, reasonLength, reasonAbort, reasonError} {
 		p.finished[reason] = finished.WithLabelValues(reason)
@@ -99,27 +105,12 @@ func newPage(o Options, load func() load) *page {
 	return p
 }
 
-// handler answers in OpenMetrics if the client asks for it, as vLLM does.
-func (p *page) handler() http.Handler {
-	return promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})
-}
-
-// ended counts a request whose answer is complete. All instants are real, not planned.
+// ended counts a request whose answer is complete.
 func (p *page) ended(x *exchange, reason string) {
 	p.finished[reason].Inc()
-	p.e2e.Observe(x.last.Sub(x.arrival).Seconds())
-	p.queued.Observe(x.seat.began.Sub(x.arrival).Seconds())
-	p.prefill.Observe(x.first.Sub(x.seat.began).Seconds())
-	p.decode.Observe(x.last.Sub(x.first).Seconds())
-	p.inference.Observe(x.last.Sub(x.seat.began).Seconds())
-	perToken := 0.0 // vLLM observes 0 if there is no second token
-	if x.sent > 1 {
-		perToken = x.last.Sub(x.first).Seconds() / float64(x.sent-1)
+	for _, observe := range p.whole {
+		observe(x)
 	}
-	p.tpot.Observe(perToken)
-	p.requestPrompt.Observe(float64(x.request.tokens))
-	p.requestGenerated.Observe(float64(x.sent))
-	p.requestMax.Observe(float64(x.request.max))
 }
 
 // oneTwoFive is vLLM's series of bounds for counts: 1, 2, 5, 10, … up to the limit.

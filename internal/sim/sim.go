@@ -42,6 +42,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // An Engine is a simulated engine with one GPU. It has no goroutines of its own: it runs in the goroutines of the HTTP
@@ -94,7 +96,7 @@ func (e *Engine) Handler() http.Handler {
 	healthy := func(http.ResponseWriter, *http.Request) {}
 	mux.HandleFunc("GET /health", healthy)
 	mux.HandleFunc("GET /-/healthy", healthy)
-	mux.Handle("GET /metrics", e.page.handler())
+	mux.Handle("GET /metrics", promhttp.HandlerFor(e.page.registry, promhttp.HandlerOpts{EnableOpenMetrics: true})) // as vLLM
 	mux.Handle("GET /dcgm/metrics", e.gpu.handler())
 	return mux
 }
