@@ -139,7 +139,7 @@ var comparedFigures = []comparedFigure{
 		return l.share(measure.Outcome.Failed).Times(100)
 	}},
 	{"Lateness p99", "ms", false, false, measure.Lateness, func(l runData) stats.Estimate {
-		return l.percentile(l.rows, measure.Lateness, l.late(), 99)
+		return l.percentile(l.rows, measure.Lateness, l.of("lateness"), 99)
 	}},
 }
 

@@ -108,7 +108,7 @@ func (l runData) tiles() []Tile {
 			Note: number.Percent(twice, len(l.rows)) + ", as a kept connection was closed",
 		})
 	}
-	if d := l.late(); d.N() > 0 {
+	if d := l.of("lateness"); d.N() > 0 {
 		all = append(all, Tile{Name: "Lateness p99", Text: number.Value(d.Percentile(99), "ms"), Note: "of sending, lane waits included", Level: l.lateLevel()})
 	}
 	if reads, merged, delay := l.reads(); l.blurred() != "" {

@@ -11,20 +11,6 @@ import (
 	"replayd/internal/stats"
 )
 
-// late is the lateness of every request that was sent.
-func (l runData) late() stats.Distribution { return l.of("lateness") }
-
-// connects returns how long the connections took, in ms, that requests opened for themselves.
-func (l runData) connects() stats.Distribution {
-	var took []float64
-	for i := range l.rows {
-		if d := l.rows[i].Connect; d > 0 {
-			took = append(took, d)
-		}
-	}
-	return stats.NewDistribution(took)
-}
-
 // The p99 of lateness is good or poor up to these fractions of the
 // median TTFT. The median latency stands in if there is no TTFT.
 const (
@@ -37,7 +23,7 @@ func (l runData) lateLevel() Level {
 	if of.N() == 0 {
 		of = l.of("request_latency")
 	}
-	switch share := l.late().Percentile(99) / of.Percentile(50); {
+	switch share := l.of("lateness").Percentile(99) / of.Percentile(50); {
 	case math.IsNaN(share):
 		return ""
 	case share <= lateGood:
@@ -87,7 +73,7 @@ func (l runData) blurred() string {
 // trust says whether the load was the planned one: every expected request was sent, and in time.
 func (l runData) trust() Section {
 	s := Section{Short: "Trust"}
-	d, beyond, blurred := l.late(), beyondPlan(l.Run), l.blurred()
+	d, beyond, blurred := l.of("lateness"), beyondPlan(l.Run), l.blurred()
 	if d.N() == 0 {
 		s.Title = "The files do not say how late requests were sent"
 		s.Text = []string{"So this page cannot say whether the load was the planned one."}
@@ -114,7 +100,13 @@ func (l runData) trust() Section {
 	}
 	s.Text = []string{fmt.Sprintf("Lateness is the start of the write minus the instant at which a request should have been sent, without the time to open a connection. It includes the wait for a free lane. "+
 		"The latencies above start at the write, so lateness does not lengthen them, but a late request was not sent as planned. The maximum was %s.", number.Value(d.Max(), "ms"))}
-	if of := l.connects(); of.N() > 0 {
+	var connects []float64 // ms, of the requests that opened a connection for themselves
+	for i := range l.rows {
+		if d := l.rows[i].Connect; d > 0 {
+			connects = append(connects, d)
+		}
+	}
+	if of := stats.NewDistribution(connects); of.N() > 0 {
 		s.Text = append(s.Text, fmt.Sprintf("%s of %s opened a connection of their own: half within %s, 99 %% within %s. The others went out on an open one.",
 			number.Whole(of.N()), number.Count(len(l.rows), "request"), number.Value(of.Percentile(50), "ms"), number.Value(of.Percentile(99), "ms")))
 	}

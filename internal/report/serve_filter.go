@@ -42,8 +42,9 @@ func readFilter(q url.Values) (f filter, errs []string) {
 	} else {
 		wrong("outcome", "one of those listed")
 	}
-	f.From = amount(q, "from", "seconds", f.From, parseSeconds, wrong)
-	f.To = amount(q, "to", "seconds", f.To, parseSeconds, wrong)
+	seconds := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+	f.From = amount(q, "from", "seconds", f.From, seconds, wrong)
+	f.To = amount(q, "to", "seconds", f.To, seconds, wrong)
 	f.MinInput = amount(q, "min_input", "tokens", f.MinInput, strconv.Atoi, wrong)
 	f.MaxInput = amount(q, "max_input", "tokens", f.MaxInput, strconv.Atoi, wrong)
 	f.Session = strings.TrimSpace(q.Get("session"))
@@ -72,8 +73,6 @@ func amount[T int | float64](q url.Values, name, unit string, none T, parse func
 	wrong(name, unit+" ≥ 0")
 	return none
 }
-
-func parseSeconds(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
 // apply returns the run with only the selected requests. Warm-up requests that the reader selects count as measured.
 func (f filter) apply(run result.Run) result.Run {
