@@ -9,14 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newPause(w *world) *cobra.Command {
-	return newLifecycle(w, "pause", "Pause a daemon: requests that fall due are dropped")
-}
-
-func newResume(w *world) *cobra.Command {
-	return newLifecycle(w, "resume", "Resume a paused daemon")
-}
-
 // newLifecycle returns the command for one of the paths of a daemon's lifecycle API.
 func newLifecycle(w *world, verb, short string) *cobra.Command {
 	call := daemonCall{method: http.MethodPost, path: "/-/" + verb, timeout: 10 * time.Second}

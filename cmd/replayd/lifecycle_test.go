@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+func newPause(w *world) *cobra.Command  { return newLifecycle(w, "pause", "Pause a daemon") }
+func newResume(w *world) *cobra.Command { return newLifecycle(w, "resume", "Resume a daemon") }
+
 // execute runs one command as main does, but without the root command.
 func execute(t *testing.T, command func(*world) *cobra.Command, args ...string) (code int, out, say string) {
 	t.Helper()

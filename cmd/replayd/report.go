@@ -140,15 +140,12 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 	switch {
 	case err != nil:
 		return err
-	case o.json == "-":
-		return export.WriteRuns(w.data, runs, report.Differences(runs), leftOut)
 	case o.json != "":
-		if err := file.Replace(o.json, func(w io.Writer) error {
-			return export.WriteRuns(w, runs, report.Differences(runs), leftOut)
-		}); err != nil {
+		err := writeTo(w, o.json, func(out io.Writer) error { return export.WriteRuns(out, runs, report.Differences(runs), leftOut) })
+		if err != nil && o.json != "-" {
 			return wrongInput(fmt.Errorf("--json: %w", err))
 		}
-		return nil
+		return err
 	}
 	page := report.HTML(runs)
 	requests := 0
@@ -163,10 +160,10 @@ func (o *reportFlags) write(w *world, sources []result.Source, now time.Time) er
 		return page.Write(w.data)
 	}
 	dir, name := o.outputPath()
-	if err := file.MkdirAll(dir); err != nil {
-		return wrongInput(fmt.Errorf("--output: %w", err))
+	if err = file.MkdirAll(dir); err == nil {
+		err = export.Artifacts{Dir: dir}.Write(name, func(f *os.File) error { return page.Write(f) })
 	}
-	if err := (export.Artifacts{Dir: dir}).Write(name, func(f *os.File) error { return page.Write(f) }); err != nil {
+	if err != nil {
 		return wrongInput(fmt.Errorf("--output: %w", err))
 	}
 	text := fmt.Sprintf("%s: %s of %s\n", terminal.Name(filepath.Join(dir, name)), number.Count(requests, "request"), number.Count(len(runs), "run"))

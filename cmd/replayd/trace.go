@@ -20,10 +20,7 @@ func newTrace(w *world) *cobra.Command {
 		Args: noCommand,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newTraceInfo(w), newTraceValidate(w))
-	c.AddCommand(newTraceSynth(w))
-	c.AddCommand(newTraceConvert(w), newTraceSlice(w))
-	c.AddCommand(newTraceAnalyze(w))
+	c.AddCommand(newTraceInfo(w), newTraceValidate(w), newTraceSynth(w), newTraceConvert(w), newTraceSlice(w), newTraceAnalyze(w))
 	return c
 }
 
