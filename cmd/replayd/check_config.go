@@ -27,7 +27,7 @@ func newCheckConfig(w *world) *cobra.Command {
 These are the errors for which serve does not start and a reload is refused.
 Traces, datasets, keys and certificates are read once. Only --probe connects to
 anything: it reads the metrics page of a running engine, and refuses limits of
-guards for which the page has no metric.`,
+guards for which the page has no metric. It reads the router's page, too.`,
 		Example: `  replayd check-config replayd.yaml
   replayd check-config replayd.yaml --probe vllm=http://127.0.0.1:8000`,
 		Args: usage(cobra.ExactArgs(1)),

@@ -24,6 +24,8 @@ records: max_bytes keep gzip
 state: path
 targets[0]: name idle pods
 targets[0].metrics: url interval replicas http
+targets[0].router: url interval replicas http
+targets[0].router.map[0]: family as
 workloads[0]: target
 workloads[0].dataset: turns
 workloads[0].stages[0]: rate over hold

@@ -12,6 +12,7 @@ import (
 	"replayd/internal/fault"
 	"replayd/internal/openai"
 	"replayd/internal/schedule"
+	"replayd/internal/scrape"
 	"replayd/internal/synth"
 )
 
@@ -108,7 +109,10 @@ func (t *Target) check(at string, f *fault.List) {
 	}
 	*f = append(*f, t.Options.Check().Under(at)...)
 	f.If(t.Idle == 0, at+".idle", "want a duration > 0, got 0s")
-	t.Metrics.check(at+".metrics", f)
+	t.Metrics.check(at+".metrics", scrape.Engines, f)
+	t.Router.check(at+".router", scrape.Routers, f)
+	f.If(t.Router.URL == "" && (t.Router.Replicas != "" || len(t.Router.Map) > 0),
+		at+".router.url", "want the address of the router's metrics page, such as http://127.0.0.1:29000/metrics, got none")
 }
 
 func (w *Workload) check(at string, f *fault.List) {

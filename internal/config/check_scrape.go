@@ -15,7 +15,7 @@ import (
 	"replayd/internal/scrape"
 )
 
-func (m Metrics) check(at string, f *fault.List) {
+func (m Metrics) check(at string, of *scrape.Role, f *fault.List) {
 	if m.URL != "" {
 		checkAddress(f, at+".url", m.URL, "http://127.0.0.1:8000/metrics")
 	}
@@ -23,7 +23,7 @@ func (m Metrics) check(at string, f *fault.List) {
 	f.If(m.Replicas != "" && !isName(m.Replicas),
 		at+".replicas", "want a DNS name, with or without a port, got %q", m.Replicas)
 	for i, r := range m.Map {
-		if faults := r.Check(); len(faults) > 0 {
+		if faults := r.Check(of); len(faults) > 0 {
 			f.Add(fmt.Sprintf("%s.map[%d]", at, i), "%s", faults.Line())
 		}
 	}
@@ -38,18 +38,18 @@ func isName(s string) bool {
 	return openai.IsDNSName(s)
 }
 
-// ScrapeHTTP returns the HTTP client configuration for the target's metrics page: metrics.http if it is set, else the
-// target's own if the page is at the target's address or its replicas, else the default. The target's credentials are
+// ScrapeHTTP returns the HTTP client configuration for a metrics page of the target: the page's own if it is set, else the
+// target's if the page is at the target's address or its replicas, else the default. The target's credentials are
 // never sent to another address.
-func (t Target) ScrapeHTTP() HTTP {
-	if !reflect.DeepEqual(t.Metrics.HTTP, DefaultTarget().Metrics.HTTP) {
-		return t.Metrics.HTTP
+func (t Target) ScrapeHTTP(m Metrics) HTTP {
+	if !reflect.DeepEqual(m.HTTP, defaultMetrics().HTTP) {
+		return m.HTTP
 	}
 	own, _ := url.Parse(t.URL) // Check has parsed both URLs
-	if page, _ := url.Parse(t.Metrics.URL); t.Metrics.URL == "" || page.Scheme == own.Scheme && page.Host == own.Host {
+	if page, _ := url.Parse(m.URL); m.URL == "" || page.Scheme == own.Scheme && page.Host == own.Host {
 		return t.HTTP
 	}
-	return t.Metrics.HTTP
+	return m.HTTP
 }
 
 func (g GPU) check(at string, f *fault.List) {
@@ -103,7 +103,7 @@ func RowsOf(texts []string) (rows []scrape.Row, err error) {
 	for _, text := range texts {
 		row := scrape.Row{}
 		row.Family, row.Quantity, _ = strings.Cut(text, "=")
-		if wrong := row.Check(); len(wrong) > 0 {
+		if wrong := row.Check(scrape.Engines); len(wrong) > 0 {
 			f.Add("", "want FAMILY=NAME, got %q: %s", text, wrong[0].Want)
 		}
 		rows = append(rows, row)

@@ -60,11 +60,12 @@ type Target struct {
 	openai.Options `koanf:",squash"`
 	Tokenizer      string  `koanf:"tokenizer"` // a file or a name; empty: no tokenizer
 	Metrics        Metrics `koanf:"metrics"`
+	Router         Metrics `koanf:"router"` // the page of the router before the target's engines; without a URL there is none
 }
 
-// Metrics configures the scraping of a target's metrics page.
+// Metrics configures the scraping of the metrics page of a target's engines, or of its router.
 type Metrics struct {
-	URL      string        `koanf:"url"`      // empty: derived from the target's URL
+	URL      string        `koanf:"url"`      // empty: the engine's is derived from the target's URL
 	Interval time.Duration `koanf:"interval"` // 0: no scraping
 	Replicas string        `koanf:"replicas"` // a DNS name; each of its addresses is an engine. Empty: one engine
 	HTTP     HTTP          `koanf:"http"`
@@ -195,8 +196,12 @@ func DefaultTarget() Target {
 			Connections: openai.ConnectionsKept, ConnectAhead: 250 * time.Millisecond,
 			Timeouts: openai.Timeouts{Connect: 5 * time.Second, FirstToken: time.Minute, Stall: 30 * time.Second, Total: 10 * time.Minute},
 		},
-		Metrics: Metrics{Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig},
+		Metrics: defaultMetrics(), Router: defaultMetrics(),
 	}
+}
+
+func defaultMetrics() Metrics {
+	return Metrics{Interval: 5 * time.Second, HTTP: commoncfg.DefaultHTTPClientConfig}
 }
 
 // DefaultGPU returns the defaults of a source of GPU metrics.

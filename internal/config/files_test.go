@@ -27,7 +27,7 @@ func TestFilesOfEveryKey(t *testing.T) {
 		"oauth2.tls_config.key_file", "tls_config.ca_file", "tls_config.cert_file", "tls_config.key_file",
 	}
 	want := []string{"gpus[].nvidia_smi", "records.path", "state.path", "targets[].tokenizer", "web.config_file", "workloads[].dataset.path", "workloads[].trace.path"}
-	for _, section := range []string{"gpus[].http", "targets[].http", "targets[].metrics.http"} {
+	for _, section := range []string{"gpus[].http", "targets[].http", "targets[].metrics.http", "targets[].router.http"} {
 		for _, key := range http {
 			want = append(want, section+"."+key)
 		}

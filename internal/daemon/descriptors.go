@@ -25,6 +25,11 @@ func descriptors(c *config.Config) int {
 		if t.Metrics.Replicas != "" {
 			need += ofReplica
 		}
+		if t.Router.Replicas != "" {
+			need += ofReplica
+		} else if t.Router.URL != "" {
+			need++
+		}
 	}
 	lanes := map[string]int{}
 	more := func(n int) { need = min(need, math.MaxInt32) + min(n, math.MaxInt32) + ofWorkload }

@@ -50,7 +50,7 @@ type scraper struct {
 	config any    // the section that it was made from
 	show   func() // registers its series
 	run    func(ctx context.Context) error
-	engine *scrape.Target     // nil: the scraper reads GPUs
+	engine *scrape.Target     // nil: the scraper reads GPUs, or a router
 	close  func() error       // frees a scraper that never ran; nil: nothing to free
 	end    context.CancelFunc // nil before the scraper runs
 }

@@ -77,7 +77,7 @@ func (g *Generation) open(ctx context.Context, old *Generation, known fault.List
 		if faulty[at+".name"] {
 			continue // another target may have the name
 		}
-		if unopened[at+".http"] || unopened[at+".metrics"] {
+		if unopened[at+".http"] || unopened[at+".metrics"] || unopened[at+".router"] {
 			continue
 		}
 		found := g.addServer(at, t, probed[t.Name], old)
@@ -85,6 +85,9 @@ func (g *Generation) open(ctx context.Context, old *Generation, known fault.List
 		// without an address of its own, the page is where requests go, and has the same faults
 		if sound && (len(found) == 0 || t.Metrics.URL != "") {
 			found = append(found, config.Without(g.addEngine(at, t, old), found)...)
+		}
+		if !faulty[at+".url"] && !faulty[at+".router"] {
+			found = append(found, config.Without(g.addRouter(at, t, old), found)...)
 		}
 		faults = append(faults, found...)
 	}
@@ -319,9 +322,12 @@ func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error)
 	reg := prometheus.NewRegistry()
 	meter := metrics.NewMeter(reg)
 	g := &Generation{
-		options: Options{Config: c, Meter: meter, Engines: scrape.NewCollector(reg), GPUs: gpu.NewCollector(reg), Log: log},
-		shared:  &shared{sink: records.NewSink(meter.RecordErrors, log)},
-		checks:  true,
+		options: Options{
+			Config: c, Meter: meter, Engines: scrape.NewCollector(reg, scrape.Engines), Routers: scrape.NewCollector(reg, scrape.Routers),
+			GPUs: gpu.NewCollector(reg), Log: log,
+		},
+		shared: &shared{sink: records.NewSink(meter.RecordErrors, log)},
+		checks: true,
 	}
 	faults := g.open(ctx, &Generation{}, known)
 	closed := g.discard()

@@ -27,6 +27,7 @@ type Options struct {
 	Meter   *metrics.Meter
 	Board   *live.Board       // nil: there is no live page
 	Engines *scrape.Collector // nil: no engine is scraped
+	Routers *scrape.Collector // nil: no router is scraped
 	GPUs    *gpu.Collector    // nil: no GPU is read
 
 	Comparisons *comparison.Collector // shows the comparisons; nil: nothing shows them

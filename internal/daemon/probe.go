@@ -21,15 +21,24 @@ import (
 const probeTime = 10 * time.Second
 
 // Probe reads the metrics pages of engines, and refuses each limit of a guard whose metric the page lacks. engines maps
-// target names to addresses, "" is for all others. A target is read only if a guard of its workloads needs a metric.
+// target names to addresses, "" is for all others. Of a target with an address, the engine is read if a guard of its
+// workloads needs a metric, and the router if it has one.
 func Probe(ctx context.Context, c config.Config, engines map[string]string, userAgent string) error {
 	var faults fault.List
 	for _, t := range c.Targets {
 		address, needs := cmp.Or(engines[t.Name], engines[""]), limitsOf(c, t.Name)
-		if address == "" || len(needs) == 0 {
+		if address == "" {
 			continue
 		}
-		load, err := readPage(ctx, t, address, userAgent)
+		if t.Router.URL != "" {
+			if _, err := readPage(ctx, scrape.Routers, t, t.Router, t.Router.URL, userAgent); err != nil {
+				return fmt.Errorf("probe of the router of target %s at %s: %w", t.Name, secret.Shown(t.Router.URL), err)
+			}
+		}
+		if len(needs) == 0 {
+			continue
+		}
+		load, err := readPage(ctx, scrape.Engines, t, t.Metrics, address, userAgent)
 		if err != nil {
 			return fmt.Errorf("probe of target %s at %s: %w", t.Name, secret.Shown(address), err)
 		}
@@ -57,29 +66,29 @@ func limitsOf(c config.Config, target string) (all []figureLimit) {
 	return all
 }
 
-func readPage(ctx context.Context, t config.Target, address, userAgent string) (limits.Load, error) {
+func readPage(ctx context.Context, of *scrape.Role, t config.Target, m config.Metrics, address, userAgent string) (limits.Load, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return limits.Load{}, fmt.Errorf("want an address such as http://127.0.0.1:8000, got %q", secret.Shown(address))
 	}
 	o := scrape.TargetOptions{
-		Target: t.Name, URL: address, Page: t.Metrics.URL, Interval: probeTime, HTTP: t.ScrapeHTTP(),
-		UserAgent: userAgent, Log: slog.New(slog.DiscardHandler), Map: t.Metrics.Map,
+		Target: t.Name, URL: address, Page: m.URL, Interval: probeTime, HTTP: t.ScrapeHTTP(m),
+		UserAgent: userAgent, Log: slog.New(slog.DiscardHandler), Map: m.Map,
 	}
-	page, err := url.Parse(t.Metrics.URL)
-	switch isPage := strings.HasSuffix(u.Path, "/metrics"); {
+	page, err := url.Parse(m.URL)
+	switch isPage := address == m.URL || strings.HasSuffix(u.Path, "/metrics"); {
 	case isPage:
 		o.Page = address
 	case err == nil && page.Host != "": // the page that serve reads, at the engine that is named
 		page.Host = u.Host
 		o.Page = page.String()
 	}
-	load, err := scrape.Look(ctx, o)
+	load, err := scrape.Look(ctx, of, o)
 	if err == nil || o.Page != "" || strings.Trim(u.Path, "/") == "" {
 		return load, err
 	}
 	o.Page = address // which may be a page of another name
-	if load, wrong := scrape.Look(ctx, o); wrong == nil {
+	if load, wrong := scrape.Look(ctx, of, o); wrong == nil {
 		return load, nil
 	}
 	return load, err

@@ -22,6 +22,7 @@ func TestProbe(t *testing.T) {
 	say("/engine/stats", "my_queue 3\n")
 	say("/other/stats", "vllm:num_requests_waiting 0\n")
 	say("/vllm/metrics", "vllm:num_requests_waiting 0\nvllm:kv_cache_usage_perc 0.25\n")
+	say("/smg/metrics", "smg_worker_health{worker=\"a\"} 1\n")
 	s := httptest.NewServer(pages)
 	defer s.Close()
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -66,7 +67,19 @@ workloads:
 		},
 		{map[string]string{"a": s.URL + "/nothing/metrics"}, `probe of target a at ` + s.URL + `/nothing/metrics: `},
 		{map[string]string{"a": "127.0.0.1"}, `probe of target a at 127.0.0.1: want an address such as http://127.0.0.1:8000, got "127.0.0.1"`},
+		{map[string]string{"b": s.URL, "router": s.URL + "/smg/metrics"}, ""},
+		{
+			map[string]string{"b": s.URL, "router": s.URL + "/vllm/metrics"}, `probe of the router of target b at ` + s.URL + `/vllm/metrics: router ` +
+				strings.TrimPrefix(s.URL, "http://") + `: this is the page of an engine, vllm: name it under metrics`,
+		},
+		{map[string]string{"router": s.URL + "/vllm/metrics"}, ""}, // nothing is probed without an address
+		{
+			map[string]string{"a": s.URL + "/smg/metrics"}, `probe of target a at ` + s.URL + `/smg/metrics: engine ` +
+				strings.TrimPrefix(s.URL, "http://") + `: this is the page of a router, smg: name it under router.url`,
+		},
 	} {
+		c.Targets[1].Router.URL = f.engines["router"]
+		delete(f.engines, "router")
 		text := ""
 		if err := Probe(t.Context(), c, f.engines, "replayd/test"); err != nil {
 			text = err.Error()

@@ -61,8 +61,8 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 	ready, address := func() {}, ""
 	pages := &runPages{once: &o}
 	if o.Serve || o.Sampler != nil { // else nobody reads them
-		o.Engines, o.GPUs = scrape.NewCollector(reg), gpu.NewCollector(reg)
-		o.Engines.Overflow, o.GPUs.Overflow = o.Meter.Overflow, o.Meter.Overflow
+		o.Engines, o.Routers, o.GPUs = scrape.NewCollector(reg, scrape.Engines), scrape.NewCollector(reg, scrape.Routers), gpu.NewCollector(reg)
+		o.Engines.Overflow, o.Routers.Overflow, o.GPUs.Overflow = o.Meter.Overflow, o.Meter.Overflow, o.Meter.Overflow
 		o.BeforeFirst = pages.begin
 	}
 	o.watchdog = newWatchdog(o.Log, o.note)

@@ -16,41 +16,60 @@ import (
 	"replayd/internal/scrape"
 )
 
-// pageOf is everything on which the scraping of a target's engines depends.
+// pageOf is everything on which the scraping of a target's engines, or of its router, depends.
 type pageOf struct {
 	name, url string
 	metrics   config.Metrics
 	http      config.HTTP
 	alone     bool // its page counts all requests to the target
+	router    bool
 }
 
-// addEngine takes over the scraper of the generation before, or makes one. A target with an interval of 0 has none.
+// addEngine adds the scraper of a target's engines. A target with an interval of 0 has none.
 func (g *Generation) addEngine(at string, t config.Target, old *Generation) fault.List {
 	if g.options.Engines == nil || t.Metrics.Interval == 0 {
 		return nil
 	}
-	c := pageOf{t.Name, t.Base(), t.Metrics, t.ScrapeHTTP(), false}
+	c := pageOf{name: t.Name, url: t.Base(), metrics: t.Metrics, http: t.ScrapeHTTP(t.Metrics)}
 	c.alone = t.Metrics.Replicas == "" && len(t.Pods) == 0 && (t.Metrics.URL == "" || hostOf(t.Metrics.URL) == hostOf(c.url))
+	return g.addPages(at+".metrics", t, c, g.options.Engines, old)
+}
+
+// addRouter adds the scraper of a target's router. Its figures are exported, and nothing else uses them.
+func (g *Generation) addRouter(at string, t config.Target, old *Generation) fault.List {
+	if g.options.Routers == nil || t.Router.URL == "" || t.Router.Interval == 0 {
+		return nil
+	}
+	c := pageOf{name: t.Name, url: t.Base(), metrics: t.Router, http: t.ScrapeHTTP(t.Router), router: true}
+	return g.addPages(at+".router", t, c, g.options.Routers, old)
+}
+
+// addPages takes over the scraper of the generation before, or makes one.
+func (g *Generation) addPages(at string, t config.Target, c pageOf, shown *scrape.Collector, old *Generation) fault.List {
 	if g.keep(c, old) {
 		return nil
 	}
 	machine, _ := os.Hostname() // if it is unknown, a loopback address stays as it is
 	o := scrape.TargetOptions{
-		Hostname: machine, Target: t.Name, URL: c.url, Page: t.Metrics.URL, Replicas: t.Metrics.Replicas,
-		Interval: t.Metrics.Interval, HTTP: c.http, UserAgent: g.options.UserAgent, Log: g.options.Log, Dial: g.options.Dial,
-		Hidden: g.shared.hidden(t.Name), Map: t.Metrics.Map,
+		Hostname: machine, Target: t.Name, URL: c.url, Page: c.metrics.URL, Replicas: c.metrics.Replicas,
+		Interval: c.metrics.Interval, HTTP: c.http, UserAgent: g.options.UserAgent, Log: g.options.Log, Dial: g.options.Dial,
+		Hidden: g.shared.hidden(t.Name), Map: c.metrics.Map,
 	}
 	if c.alone {
 		o.Answered = g.shared.answered(t.Name)
 	}
-	target, err := g.options.Engines.NewTarget(o)
+	target, err := shown.NewTarget(o)
 	if err != nil {
 		if reflect.DeepEqual(c.http, t.HTTP) {
-			return fault.At(at, err) // the page has the target's credentials, and their faults
+			at = at[:strings.LastIndexByte(at, '.')] // the page has the target's credentials, and their faults
 		}
-		return fault.At(at+".metrics", err)
+		return fault.At(at, err)
 	}
-	g.scrapers = append(g.scrapers, &scraper{config: c, show: target.Show, run: target.Run, engine: target})
+	s := &scraper{config: c, show: target.Show, run: target.Run}
+	if !c.router {
+		s.engine = target
+	}
+	g.scrapers = append(g.scrapers, s)
 	return nil
 }
 
@@ -126,7 +145,7 @@ func (g *Generation) startScrapers(ctx context.Context) {
 			g.shared.running.Go(func() { _ = s.run(own) }) // it ends only with its context
 		}
 		c, ok := s.config.(pageOf)
-		if !ok {
+		if !ok || c.router {
 			continue
 		}
 		switch old, known := g.shared.engine(c.name); {

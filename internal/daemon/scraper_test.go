@@ -55,6 +55,7 @@ func TestOnePageHoldsAll(t *testing.T) {
 	c := conf([]config.Target{target("sim", url)}, looped("w", "sim", write(t, "trace.jsonl", rows(20))))
 	c.GPUs = []config.GPU{config.DefaultGPU()}
 	c.GPUs[0].Target, c.GPUs[0].DCGMExporter = "sim", url+"/dcgm/metrics"
+	c.Targets[0].Router.URL, c.Targets[0].Router.Interval = routerPage(t), time.Second
 	one := config.DefaultComparison()
 	one.Name, one.Workload, one.Candidate = "same", "w", "sim"
 	c.Comparisons = []config.Comparison{one}
@@ -66,11 +67,12 @@ func TestOnePageHoldsAll(t *testing.T) {
 		d.next()
 	}
 	p := d.until("figures of the engine and the GPU", func(p outside.Page) bool {
-		return p.Sum("replayd_engine_up", "sim") == 1 && p.Sum("replayd_gpu_up", "sim") == 1
+		return p.Sum("replayd_engine_up", "sim") == 1 && p.Sum("replayd_gpu_up", "sim") == 1 && p.Sum("replayd_router_up", "sim") == 1
 	})
 	documented := map[string]outside.Documented{}
 	for heading, common := range map[string]map[string][]string{
 		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "replica"}},
+		"The routers": {"series": {"target", "replica"}},
 		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
 		"The GPUs":    {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
 	} {
@@ -89,7 +91,7 @@ func TestOnePageHoldsAll(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"replayd_ttft_seconds", "replayd_engine_ttft_seconds", "replayd_gpu_power_watts", "replayd_gpu_energy_joules_total",
+		"replayd_ttft_seconds", "replayd_engine_ttft_seconds", "replayd_router_replicas_ready", "replayd_gpu_power_watts", "replayd_gpu_energy_joules_total",
 		"replayd_comparison_verdict", "replayd_comparison_pairs_total",
 	} {
 		if _, ok := shown[name]; !ok {
@@ -224,12 +226,14 @@ func TestReloadOfScrapersBlindsNoGuard(t *testing.T) {
 func TestScrapersAreChecked(t *testing.T) {
 	c := conf([]config.Target{target("sim", nobody)}, once("w", "sim", write(t, "trace.jsonl", rows(1))))
 	c.Targets[0].Metrics.HTTP.TLSConfig.CAFile = "/no/such/ca.pem"
+	c.Targets[0].Router.URL, c.Targets[0].Router.HTTP.TLSConfig.CAFile = nobody, "/no/such/other.pem"
 	c.GPUs = []config.GPU{config.DefaultGPU()}
 	c.GPUs[0].Target, c.GPUs[0].LibDCGM = "sim", "nowhere"
 	o := (&heard{}).options(c)
-	o.Engines, o.GPUs = scrape.NewCollector(prometheus.NewRegistry()), gpu.NewCollector(prometheus.NewRegistry())
+	o.Engines, o.GPUs = scrape.NewCollector(prometheus.NewRegistry(), scrape.Engines), gpu.NewCollector(prometheus.NewRegistry())
+	o.Routers = scrape.NewCollector(prometheus.NewRegistry(), scrape.Routers)
 	_, err := Build(t.Context(), o)
-	for _, want := range []string{`targets[0] "sim": metrics.http.tls_config: `, "/no/such/ca.pem", "gpus[0].libdcgm: "} {
+	for _, want := range []string{`targets[0] "sim": metrics.http.tls_config: `, "/no/such/ca.pem", `router.http.tls_config: `, "/no/such/other.pem", "gpus[0].libdcgm: "} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q in the error, got %v", want, err)
 		}

@@ -69,7 +69,8 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	engines, gpus, comparisons := scrape.NewCollector(reg), gpu.NewCollector(reg), comparison.NewCollector(reg)
+	engines, routers := scrape.NewCollector(reg, scrape.Engines), scrape.NewCollector(reg, scrape.Routers)
+	gpus, comparisons := gpu.NewCollector(reg), comparison.NewCollector(reg)
 	board := live.New(live.Options{
 		Version: o.Version, Engines: engines.Values, GPUs: gpus.Values, Comparisons: comparisons.Now,
 	})
@@ -94,9 +95,9 @@ func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	failures := newFailureLog(o.Log)
 	meter := metrics.NewMeter(reg)
 	meter.Overflow.LogTo(o.Log)
-	engines.Overflow, gpus.Overflow = meter.Overflow, meter.Overflow
+	engines.Overflow, routers.Overflow, gpus.Overflow = meter.Overflow, meter.Overflow, meter.Overflow
 	options := Options{
-		Config: o.Config, Meter: meter, Board: board, Engines: engines, GPUs: gpus, Comparisons: comparisons,
+		Config: o.Config, Meter: meter, Board: board, Engines: engines, Routers: routers, GPUs: gpus, Comparisons: comparisons,
 		UserAgent: "replayd/" + o.Version, Log: o.Log, Observers: o.Observers, LogFailure: failures.add,
 		Patient: true, watchdog: k.watchdog,
 		Failed: func(err error) {

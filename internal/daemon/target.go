@@ -35,9 +35,9 @@ type server struct {
 	err   error              // why the server is lost
 }
 
-// requestsOf returns the part of a target that requests depend on. Its metrics belong to a scraper.
+// requestsOf returns the part of a target that requests depend on. Its metrics pages belong to scrapers.
 func requestsOf(t config.Target) config.Target {
-	t.Metrics = config.Metrics{}
+	t.Metrics, t.Router = config.Metrics{}, config.Metrics{}
 	return t
 }
 

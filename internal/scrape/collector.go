@@ -14,23 +14,11 @@ import (
 // it returns.
 const keptIdle = 500
 
-var (
-	perReplica = []string{"target", "replica"}
-
-	descUp       = prometheus.NewDesc(namespace+"up", "1 when the latest scrape of the engine's page gave a whole page.", perReplica, nil)
-	descDuration = prometheus.NewDesc(namespace+"scrape_duration_seconds", "Time that the latest scrape of the engine's page took.", perReplica, nil)
-	descSamples  = prometheus.NewDesc(namespace+"scrape_samples", "Samples on the page at the latest scrape, known ones and others.", perReplica, nil)
-	descErrors   = prometheus.NewDesc(namespace+"scrape_errors_total", "Scrapes of the engine's page that gave no whole page, by the reason.", []string{"target", "replica", "reason"}, nil)
-	descBad      = prometheus.NewDesc(namespace+"bad_samples_total", "Samples on the engine's page that were left out: they could not be read, or their values cannot be.", perReplica, nil)
-	descAge      = prometheus.NewDesc(namespace+"age_seconds", "Time since the latest successful scrape of the engine.", perReplica, nil)
-	descRestarts = prometheus.NewDesc(namespace+"restarts_total", "Times that another process answered than before: counters fell, or the page says so.", perReplica, nil)
-	descShared   = prometheus.NewDesc(namespace+"address_shared", "1 while several processes answer at this address in turn: the counters then are of now one and now another.", perReplica, nil)
-)
-
-// A Collector exports the metrics of all targets' engines. They are prepared when an engine is scraped, so a scrape of
+// A Collector exports the metrics of all targets' engines, or of all their routers. They are prepared when an engine is scraped, so a scrape of
 // replayd does not wait for an engine.
 type Collector struct {
 	Overflow *bounded.Overflow // label values without a place; set before the first target
+	role     *Role
 
 	mu       sync.Mutex
 	engines  map[address]*engine
@@ -38,9 +26,9 @@ type Collector struct {
 	replicas map[string]*labelValues // addresses on the page, by target
 }
 
-// NewCollector registers the engines' series with reg and panics if they are already registered.
-func NewCollector(reg prometheus.Registerer) *Collector {
-	c := &Collector{engines: map[address]*engine{}, replicas: map[string]*labelValues{}}
+// NewCollector registers the series of a role with reg and panics if they are already registered.
+func NewCollector(reg prometheus.Registerer, role *Role) *Collector {
+	c := &Collector{role: role, engines: map[address]*engine{}, replicas: map[string]*labelValues{}}
 	reg.MustRegister(c)
 	return c
 }
@@ -53,7 +41,7 @@ func (c *Collector) use(a address, rows []Row, forget time.Duration) *engine {
 	defer c.mu.Unlock()
 	e := c.engines[a]
 	if e == nil {
-		e = &engine{overflow: c.Overflow}
+		e = &engine{role: c.role, overflow: c.Overflow}
 		c.engines[a] = e
 	}
 	e.mu.Lock()
@@ -87,13 +75,11 @@ func (c *Collector) release(a address) {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	descs := []*prometheus.Desc{
-		descUp, infoFamily.desc, descDuration, descSamples, descErrors, descBad, descAge, descRestarts, descShared,
-	}
-	for _, d := range descs {
+	r := c.role
+	for _, d := range []*prometheus.Desc{r.up, r.info.desc, r.duration, r.samples, r.errors, r.bad, r.age, r.restarts, r.shared} {
 		ch <- d
 	}
-	for _, q := range quantities {
+	for _, q := range r.quantities {
 		ch <- q.desc
 	}
 }
@@ -140,23 +126,23 @@ func (c *Collector) shown() map[address]*engine {
 }
 
 func (e *engine) collect(ch chan<- prometheus.Metric, a address) {
-	s := e.now()
+	s, r := e.now(), e.role
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, a.target, a.replica)
 	}
-	gauge(descUp, map[bool]float64{true: 1}[s.up()])
-	gauge(descDuration, s.duration.Seconds())
-	gauge(descSamples, float64(s.samples))
-	gauge(descShared, map[bool]float64{true: 1}[s.shared])
+	gauge(r.up, map[bool]float64{true: 1}[s.up()])
+	gauge(r.duration, s.duration.Seconds())
+	gauge(r.samples, float64(s.samples))
+	gauge(r.shared, map[bool]float64{true: 1}[s.shared])
 	if !s.at.IsZero() {
-		gauge(descAge, time.Since(s.at).Seconds())
+		gauge(r.age, time.Since(s.at).Seconds())
 	}
 	for _, m := range s.series {
 		ch <- m
 	}
-	ch <- prometheus.MustNewConstMetric(descBad, prometheus.CounterValue, float64(e.bad.Load()), a.target, a.replica)
-	ch <- prometheus.MustNewConstMetric(descRestarts, prometheus.CounterValue, float64(e.restarts.Load()), a.target, a.replica)
-	for i, r := range reasons {
-		ch <- prometheus.MustNewConstMetric(descErrors, prometheus.CounterValue, float64(e.failures[i].Load()), a.target, a.replica, string(r))
+	ch <- prometheus.MustNewConstMetric(r.bad, prometheus.CounterValue, float64(e.bad.Load()), a.target, a.replica)
+	ch <- prometheus.MustNewConstMetric(r.restarts, prometheus.CounterValue, float64(e.restarts.Load()), a.target, a.replica)
+	for i, reason := range reasons {
+		ch <- prometheus.MustNewConstMetric(r.errors, prometheus.CounterValue, float64(e.failures[i].Load()), a.target, a.replica, string(reason))
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 const metricsDoc = "../../docs/reference/metrics.md"
 
-// allRows returns rows that map a page with every quantity of the vocabulary.
-func allRows() []Row {
-	rows := make([]Row, 0, len(quantities))
-	for _, q := range quantities {
+// allRows returns rows that map a page with every quantity of a role.
+func allRows(of *Role) []Row {
+	rows := make([]Row, 0, len(of.quantities))
+	for _, q := range of.quantities {
 		rows = append(rows, Row{Family: "all_" + q.Name, Quantity: q.Name})
 	}
 	return rows
@@ -26,39 +26,42 @@ func allRows() []Row {
 
 // The tables in docs/reference/metrics.md list the series that the page can show.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
-	want, err := outside.Tables(metricsDoc, "The engines", map[string][]string{"series": {"target", "replica"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, e := newFixture(), &server{}
-	var lines []string
-	for _, q := range quantities {
-		name := "all_" + q.Name
-		if q.Kind == Histogram {
-			lines = append(lines, name+`_bucket{le="1"} 1`, name+`_bucket{le="+Inf"} 1`, name+"_sum 1", name+"_count 1")
-		} else {
-			lines = append(lines, name+" 1")
+	for role, section := range map[*Role]string{Engines: "The engines", Routers: "The routers"} {
+		want, err := outside.Tables(metricsDoc, section, map[string][]string{"series": {"target", "replica"}})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	e.say(lines...)
-	target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics", Map: allRows()})
-	target.Show()
-	target.endpoints[0].scrape(t.Context())
-	families, err := f.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := outside.Page{}
-	for _, family := range families {
-		page[family.GetName()] = family
-	}
-	if diff := cmp.Diff(want, page.Series()); diff != "" {
-		t.Errorf("%s and the page (-document +page):\n%s", metricsDoc, diff)
-	}
-	row := rowOf(t, "| `replayd_engine_scrape_errors_total` |")
-	for _, m := range page["replayd_engine_scrape_errors_total"].GetMetric() {
-		if reason := value(m, "reason"); !strings.Contains(row, "`"+reason+"`") {
-			t.Errorf("%s lacks the reason %s", metricsDoc, reason)
+		f, e := newFixtureOf(role), &server{}
+		var lines []string
+		for _, q := range role.quantities {
+			name := "all_" + q.Name
+			if q.Kind == Histogram {
+				lines = append(lines, name+`_bucket{le="1"} 1`, name+`_bucket{le="+Inf"} 1`, name+"_sum 1", name+"_count 1")
+			} else {
+				lines = append(lines, name+" 1")
+			}
+		}
+		e.say(lines...)
+		target := f.target(t, e, TargetOptions{Page: "http://engine:8000/metrics", Map: allRows(role)})
+		target.Show()
+		target.endpoints[0].scrape(t.Context())
+		families, err := f.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := outside.Page{}
+		for _, family := range families {
+			page[family.GetName()] = family
+		}
+		if diff := cmp.Diff(want, page.Series()); diff != "" {
+			t.Errorf("%s and the page (-document +page):\n%s", metricsDoc, diff)
+		}
+		name := "replayd_" + role.noun + "_scrape_errors_total"
+		row := rowOf(t, "| `"+name+"` |")
+		for _, m := range page[name].GetMetric() {
+			if reason := value(m, "reason"); !strings.Contains(row, "`"+reason+"`") {
+				t.Errorf("%s lacks the reason %s", metricsDoc, reason)
+			}
 		}
 	}
 }
@@ -104,9 +107,20 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// docs/reference/metrics.md states for each engine how many of its rows are checked.
+// docs/reference/metrics.md states for each engine and each router how many of its rows are checked.
 func TestDocumentedChecks(t *testing.T) {
-	rows, err := engines()
+	text, err := os.ReadFile(metricsDoc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []*Role{Engines, Routers} {
+		documentedChecks(t, role, string(text))
+	}
+}
+
+func documentedChecks(t *testing.T, role *Role, text string) {
+	t.Helper()
+	rows, err := role.table()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +131,8 @@ func TestDocumentedChecks(t *testing.T) {
 			checked[r.Engine]++
 		}
 	}
-	text, err := os.ReadFile(metricsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for engine, n := range all {
-		if want := fmt.Sprintf("| `%s` | %d of %d |", engine, checked[engine], n); !strings.Contains(string(text), want) {
+		if want := fmt.Sprintf("| `%s` | %d of %d |", engine, checked[engine], n); !strings.Contains(text, want) {
 			t.Errorf("%s: want %s", metricsDoc, want)
 		}
 	}

@@ -39,6 +39,8 @@ func (e *endpoint) hasLooked() bool {
 	}
 }
 
+func (e *endpoint) noun() string { return e.target.c.role.noun }
+
 func (e *endpoint) address() address { return address{e.target.o.Target, e.replica} }
 
 // scrape reads the page once. The timeout is three quarters of the interval, at most maxTimeout, so a hanging engine
@@ -66,7 +68,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 	if p != nil {
 		r = e.target.vocabulary.Read(p, told())
 		if err == nil && r.Engine == "" {
-			err = &Error{ReasonUnknown, errors.New("the metrics page of an unknown engine: map its families under metrics.map")}
+			err = e.target.c.role.unknown(told())
 		}
 	}
 	if err == nil {
@@ -82,7 +84,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 	before, now, restarted := e.engine.scraped(e.address(), at, p, r, err)
 	if restarted {
 		e.engine.restarts.Add(1)
-		e.log().Warn("engine has restarted", "engine", r.Engine)
+		e.log().Warn(e.noun()+" has restarted", e.noun(), r.Engine)
 	}
 	if err != nil {
 		e.engine.failures[slices.Index(reasons[:], now.reason)].Add(1)
@@ -96,7 +98,7 @@ func (e *endpoint) scrape(ctx context.Context) {
 func (e *endpoint) unread(err error) {
 	defer e.look()
 	if e.engine.unread() {
-		e.log().Error("engine metrics are not scraped: replayd itself lacks a resource", "err", err)
+		e.log().Error(e.noun()+" metrics are not scraped: replayd itself lacks a resource", "err", err)
 	}
 }
 
@@ -112,7 +114,7 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 		if p != nil && p.Total > 0 {
 			if e.found != u {
 				e.found = u
-				e.log().Info("engine metrics page found", "url", secret.Shown(u))
+				e.log().Info(e.noun()+" metrics page found", "url", secret.Shown(u))
 			}
 			return p, err
 		}
@@ -127,21 +129,21 @@ func (e *endpoint) get(ctx context.Context, wanted func(name string) bool) (p *P
 func (e *endpoint) tell(before, now *state) {
 	switch {
 	case now.err != nil && (before.err == nil || before.reason != now.reason):
-		e.log().Warn("engine metrics cannot be scraped", "reason", now.reason, "err", now.err)
+		e.log().Warn(e.noun()+" metrics cannot be scraped", "reason", now.reason, "err", now.err)
 	case now.err == nil && before.err != nil:
-		e.log().Info("engine metrics are scraped again", "engine", now.engine)
+		e.log().Info(e.noun()+" metrics are scraped again", e.noun(), now.engine)
 	}
 	if now.missed == MissedLimit && !now.at.IsZero() {
-		e.log().Warn("engine metrics are stale and no longer exported", "since", now.at.UTC().Format(time.RFC3339))
+		e.log().Warn(e.noun()+" metrics are stale and no longer exported", "since", now.at.UTC().Format(time.RFC3339))
 	}
 	if now.first != "" && before.first == "" {
-		e.log().Warn("samples on the engine's page cannot be used: what depends on them is left out", "samples", now.bad, "first", now.first)
+		e.log().Warn("samples on the "+e.noun()+"'s page cannot be used: what depends on them is left out", "samples", now.bad, "first", now.first)
 	}
 	if now.twice > 0 && before.twice == 0 {
-		e.log().Warn("duplicate series on the engine's page: the first sample of each is used", "samples", now.twice)
+		e.log().Warn("duplicate series on the "+e.noun()+"'s page: the first sample of each is used", "samples", now.twice)
 	}
 	if now.shared && !before.shared {
-		e.log().Warn("several processes answer at this address in turn and their counters cannot be told apart: name them one by one with metrics.replicas")
+		e.log().Warn("several processes answer at this address in turn and their counters cannot be told apart: name them one by one with " + e.target.c.role.key + ".replicas")
 	}
 }
 

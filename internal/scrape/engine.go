@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +28,7 @@ type engine struct {
 	users int       // users, left and rows are guarded by Collector.mu
 	left  time.Time // when the last user released the engine
 	rows  []Row     // the user's rows, from metrics.map
+	role  *Role
 
 	// Counted by replayd itself.
 	restarts atomic.Int64
@@ -73,7 +76,7 @@ var (
 )
 
 // after returns the state that follows s after one scrape, with the series of s if there are no new ones.
-func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) state {
+func (s state) after(noun string, a address, at time.Time, p *Page, r *Reading, err error) state {
 	s.scraped, s.duration, s.err, s.reason, s.samples, s.unread = true, time.Since(at), err, "", 0, 0
 	s.bad = 0
 	if p != nil {
@@ -98,7 +101,7 @@ func (s state) after(a address, at time.Time, p *Page, r *Reading, err error) st
 			s.reason = fault.Reason
 		}
 		if s.failed++; s.failed >= MissedLimit || s.whole.IsZero() {
-			s.loadErr = fmt.Errorf("engine %s: %w", a.replica, err)
+			s.loadErr = fmt.Errorf("%s %s: %w", noun, a.replica, err)
 		}
 	}
 	if len(r.Figures) > 0 || err == nil {
@@ -124,9 +127,9 @@ func (e *engine) scraped(a address, at time.Time, p *Page, r *Reading, err error
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	before = e.state
-	now = before.after(a, at, p, r, err)
+	now = before.after(e.role.noun, a, at, p, r, err)
 	if now.missed == 0 { // figures of a partial page are exported too
-		now.series = a.series(e.places.show(r, at, e.overflow))
+		now.series = e.role.series(a, e.places.show(r, at, e.overflow))
 		restarted, now.shared = e.history.add(p.Start, r)
 	}
 	e.state = now
@@ -173,17 +176,15 @@ func (e *engine) load(interval time.Duration) (l limits.Load, looked bool, err e
 	return s.load, true, nil
 }
 
-var infoFamily = NewFamily(namespace+"info", "The engine by its page, and the model that the page names.", Info,
-	[]string{"target", "replica", "engine", "model_name"})
-
-// series returns the series of a reading. The first one names the engine.
-func (a address) series(r *Reading) []*Series {
+// series returns the series of a reading. The first one names what answers.
+func (role *Role) series(a address, r *Reading) []*Series {
 	target, replica := Pair("target", a.target), Pair("replica", a.replica)
-	names := []*dto.LabelPair{Pair("engine", r.Engine), Pair("model_name", string(r.Model)), replica, target}
-	list := []*Series{{Family: infoFamily, Labels: names, Value: 1}}
+	names := []*dto.LabelPair{Pair(role.noun, r.Engine), Pair("model_name", string(r.Model)), replica, target}
+	slices.SortFunc(names, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
+	list := []*Series{{Family: role.info, Labels: names, Value: 1}}
 	for _, f := range r.Figures {
 		labels := []*dto.LabelPair{Pair("rank", string(f.Rank)), replica, target}
-		list = append(list, &Series{f.Quantity.Family, labels, false, f.Value, f.Buckets})
+		list = append(list, &Series{named(role.quantities, f.Quantity.Name).Family, labels, false, f.Value, f.Buckets})
 	}
 	return list
 }

@@ -87,9 +87,11 @@ type fixture struct {
 	log       strings.Builder
 }
 
-func newFixture() *fixture {
+func newFixture() *fixture { return newFixtureOf(Engines) }
+
+func newFixtureOf(role *Role) *fixture {
 	f := &fixture{registry: prometheus.NewRegistry()}
-	f.collector = NewCollector(f.registry)
+	f.collector = NewCollector(f.registry, role)
 	return f
 }
 

@@ -39,7 +39,12 @@ func engineOf(name string) string {
 
 func vocabulary(t testing.TB, user ...Row) *Vocabulary {
 	t.Helper()
-	v, err := NewVocabulary(user)
+	return vocabularyOf(t, Engines, user...)
+}
+
+func vocabularyOf(t testing.TB, role *Role, user ...Row) *Vocabulary {
+	t.Helper()
+	v, err := NewVocabulary(role, user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +55,7 @@ func vocabulary(t testing.TB, user ...Row) *Vocabulary {
 func text(r *Reading) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "engine %q model %q\n", r.Engine, r.Model)
-	for _, q := range quantities {
+	for _, q := range allQuantities() {
 		for _, f := range r.Figures {
 			if f.Quantity != q {
 				continue
@@ -72,50 +77,49 @@ func text(r *Reading) string {
 
 // TestPages compares the figures of every page in testdata with its golden file.
 func TestPages(t *testing.T) {
-	v := vocabulary(t)
 	pages, err := filepath.Glob("testdata/pages/*.txt")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("want pages, got %d, %v", len(pages), err)
 	}
 	for _, path := range pages {
 		name := filepath.Base(path)
-		t.Run(name, func(t *testing.T) {
-			body, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wanted, told := v.Recognizer()
-			p, err := Parse(body, contentType(name), wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r := v.Read(p, told())
-			if want := engineOf(name); want != r.Engine {
-				t.Errorf("want the engine %q by the page's name, got %q", want, r.Engine)
-			}
-			golden := filepath.Join("testdata/golden", strings.TrimSuffix(name, ".txt")+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(text(r)), 0o644); err != nil {
+		for _, role := range rolesOf(name) {
+			t.Run(role.noun+"/"+name, func(t *testing.T) {
+				body, err := os.ReadFile(path)
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), text(r)); d != "" {
-				t.Errorf("-want +got\n%s", d)
-			}
-		})
+				v := vocabularyOf(t, role)
+				wanted, told := v.Recognizer()
+				p, err := Parse(body, contentType(name), wanted)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r := v.Read(p, told())
+				if want := engineOf(name); want != r.Engine {
+					t.Errorf("want the %s %q by the page's name, got %q", role.noun, want, r.Engine)
+				}
+				golden := goldenOf(name, role)
+				if *update {
+					if err := os.WriteFile(golden, []byte(text(r)), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(string(want), text(r)); d != "" {
+					t.Errorf("-want +got\n%s", d)
+				}
+			})
+		}
 	}
 }
 
 // A row may be marked as checked only if a page written by the engine itself has its family with its type.
 func TestCheckedRows(t *testing.T) {
-	rows, err := engines()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tables(t)
 	checked := map[string]int{}
 	for _, r := range rows {
 		if r.checked == "" {
@@ -150,10 +154,7 @@ func TestCheckedRows(t *testing.T) {
 
 // Every row that a page in testdata confirms must be marked, so that the table and docs/reference/metrics.md are complete.
 func TestProvenRowsAreMarked(t *testing.T) {
-	rows, err := engines()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := tables(t)
 	pages, _ := filepath.Glob("testdata/pages/*.txt")
 	for _, r := range rows {
 		if r.checked != "" {
@@ -316,15 +317,15 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 		"want a quantity of":               {Family: "x", Quantity: "requests"},
 		"want the name of a metric family": {Family: "x y", Quantity: "requests_waiting"},
 	} {
-		if _, err := NewVocabulary([]Row{r}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewVocabulary(Engines, []Row{r}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: want an error with %q, got %v", r, want, err)
 		}
 	}
 }
 
 // sense returns what makes no sense in a row of the table.
-func (r Row) sense() (bad []string) {
-	q := quantity(r.Quantity)
+func (r Row) sense(of *Role) (bad []string) {
+	q := named(of.quantities, r.Quantity)
 	if q == nil {
 		return []string{"quantity"}
 	}
@@ -349,28 +350,27 @@ func (r Row) sense() (bad []string) {
 	return bad
 }
 
-// Each row of the table makes sense, and none is hidden by an earlier one.
+// Each row of a table makes sense, and none is hidden by an earlier one. Each quantity of a role has a row of its table.
 func TestTable(t *testing.T) {
-	rows, err := engines()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen, quantitiesOf := map[string]bool{}, map[string]map[string]bool{}
-	for _, r := range rows {
-		key := strings.Join([]string{r.Engine, r.Family, r.Quantity, r.Select}, "\t")
-		if seen[key] {
-			t.Errorf("want each row once, got %q again", key)
+	for role, want := range map[*Role]int{Engines: 8, Routers: 6} {
+		rows, err := role.table()
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[key] = true
-		if bad := r.sense(); bad != nil {
-			t.Errorf("%q makes no sense: %q", key, bad)
+		seen, found, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		for _, r := range rows {
+			key := strings.Join([]string{r.Engine, r.Family, r.Quantity, r.Select}, "\t")
+			if seen[key] {
+				t.Errorf("want each row once, got %q again", key)
+			}
+			seen[key] = true
+			if bad := r.sense(role); bad != nil {
+				t.Errorf("%q makes no sense: %q", key, bad)
+			}
+			found[r.Quantity], names[r.Engine] = true, true
 		}
-		if quantitiesOf[r.Engine] == nil {
-			quantitiesOf[r.Engine] = map[string]bool{}
+		if len(names) != want || len(found) != len(role.quantities) {
+			t.Errorf("want %d of role %s and all %d quantities, got %q and %d", want, role.noun, len(role.quantities), slices.Sorted(maps.Keys(names)), len(found))
 		}
-		quantitiesOf[r.Engine][r.Quantity] = true
-	}
-	if got := slices.Sorted(maps.Keys(quantitiesOf)); len(got) != 8 {
-		t.Errorf("want eight engines, got %q", got)
 	}
 }

@@ -2,18 +2,17 @@ package scrape
 
 import (
 	"math"
-	"slices"
 	"strings"
 )
 
-// A Quantity is one metric of the vocabulary that is common to all engines.
+// A Quantity is one metric of the vocabulary that is common to all engines and routers.
 type Quantity struct {
-	Name    string  // the series' after replayd_engine_; counters without _total
+	Name    string  // the series' after the role's prefix; counters without _total
 	*Family         // on replayd's page
 	most    float64 // value; the least is 0
 }
 
-// quantities is the vocabulary, in the order of the page. Except for the first three gauges, all quantities pass on the
+// quantities are those of engines, in the order of the page. Except for the first three gauges, all quantities pass on the
 // engine's values, counter resets included.
 var quantities = []*Quantity{
 	newQuantity("requests_running", Gauge, "Requests that the engine works on."),
@@ -48,15 +47,12 @@ var (
 	generationTokens, finished = quantity("generation_tokens"), quantity("requests_finished")
 )
 
-func quantity(name string) *Quantity {
-	if i := slices.IndexFunc(quantities, func(q *Quantity) bool { return q.Name == name }); i >= 0 {
-		return quantities[i]
-	}
-	return nil
+func newQuantity(name string, kind Kind, help string) *Quantity {
+	return quantityIn(namespace, name, kind, help)
 }
 
-func newQuantity(name string, kind Kind, help string) *Quantity {
-	series := namespace + name
+func quantityIn(space, name string, kind Kind, help string) *Quantity {
+	series := space + name
 	if kind == Counter {
 		series += "_total"
 	}

@@ -11,14 +11,17 @@ import (
 
 // Read translates p to the vocabulary. The engine is the one whose rows find the most quantities: a page can hold the
 // metrics of several engines, for instance a Dynamo worker with its own and those of its engine. If no row finds any,
-// the engine is told, which Recognizer derived from the names on the page. A quantity found by the user's rows replaces
-// the engine's.
+// the engine is told, which Recognizer derived from the names on the page. If that is of another role, only the user's
+// rows count. A quantity found by the user's rows replaces the engine's.
 func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	p.unwrap()
 	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
-	most := 0
+	most, names := 0, v.engines
+	if told != "" && v.rows[told] == nil {
+		best.Engine, names = "", nil
+	}
 	var refused map[secret.Text]error
-	for _, engine := range v.engines {
+	for _, engine := range names {
 		p.refused = nil
 		r, found := readRows(p, v.rows[engine])
 		if len(found) > most {

@@ -59,7 +59,7 @@ type Target struct {
 
 // NewTarget returns a target, or an error if its options are invalid. It makes no request.
 func (c *Collector) NewTarget(o TargetOptions) (*Target, error) {
-	v, err := NewVocabulary(o.Map)
+	v, err := NewVocabulary(c.role, o.Map)
 	if err != nil {
 		return nil, err
 	}
@@ -218,11 +218,11 @@ func (t *Target) Load() (limits.Load, error) {
 	return sum, nil
 }
 
-// Look scrapes one engine once and returns its load. The scrape takes at most three quarters of o.Interval. o.Replicas
+// Look scrapes one page of a role once and returns its load. The scrape takes at most three quarters of o.Interval. o.Replicas
 // is ignored.
-func Look(ctx context.Context, o TargetOptions) (limits.Load, error) {
+func Look(ctx context.Context, of *Role, o TargetOptions) (limits.Load, error) {
 	o.Replicas = ""
-	t, err := NewCollector(prometheus.NewRegistry()).NewTarget(o)
+	t, err := NewCollector(prometheus.NewRegistry(), of).NewTarget(o)
 	if err != nil {
 		return limits.Unknown(), err
 	}

@@ -169,7 +169,7 @@ func TestPagesOfALoad(t *testing.T) {
 // measured on the wall clock.
 func TestOldLoad(t *testing.T) {
 	e := &engine{}
-	s := state{}.after(address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
+	s := state{}.after("engine", address{"t", "r"}, time.Now(), &Page{}, &Reading{Engine: "vllm"}, nil)
 	e.state = s
 	if _, known, err := e.load(5 * time.Second); !known || err != nil {
 		t.Fatal(known, err)

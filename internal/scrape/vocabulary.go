@@ -40,12 +40,18 @@ type Row struct {
 //go:embed engines.csv
 var enginesCSV string
 
-// engines is the embedded table.
-var engines = sync.OnceValues(readEngines)
+//go:embed routers.csv
+var routersCSV string
 
-func readEngines() (rows []Row, err error) {
+// engines and routers are the embedded tables.
+var (
+	engines = sync.OnceValues(func() ([]Row, error) { return readRoles("engines.csv", enginesCSV) })
+	routers = sync.OnceValues(func() ([]Row, error) { return readRoles("routers.csv", routersCSV) })
+)
+
+func readRoles(name, text string) (rows []Row, err error) {
 	const columns = "engine,family,type,canonical,scale,take,select,prefer,merge,rank,less,plus,checked,notes"
-	err = ReadTable("engines.csv", enginesCSV, columns, func(c []string) (err error) {
+	err = ReadTable(name, text, columns, func(c []string) (err error) {
 		row := Row{
 			Engine: c[0], Family: c[1], Kind: Kind(c[2]), Quantity: c[3], Take: c[5],
 			Select: c[6], Prefer: c[7], Merge: c[8], Rank: c[9], Less: c[10], Plus: c[11], checked: c[12],
@@ -79,11 +85,11 @@ func ReadTable(name, text, columns string, add func(row []string) error) error {
 // familyNames matches the names that the text format of OpenMetrics allows, up to 200 characters.
 var familyNames = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,199}$`)
 
-// Check returns the faults of a user's row. They have no keys: their texts name what is wrong.
-func (r Row) Check() (f fault.List) {
-	if quantity(r.Quantity) == nil {
-		names := make([]string, len(quantities))
-		for i, q := range quantities {
+// Check returns the faults of a user's row for pages of a role. They have no keys: their texts name what is wrong.
+func (r Row) Check(of *Role) (f fault.List) {
+	if named(of.quantities, r.Quantity) == nil {
+		names := make([]string, len(of.quantities))
+		for i, q := range of.quantities {
 			names[i] = q.Name
 		}
 		f.Add("", "want a quantity of %s, got %q", strings.Join(names, ", "), r.Quantity)
@@ -162,16 +168,16 @@ type Vocabulary struct {
 	wanted  map[string]bool
 }
 
-// NewVocabulary returns the vocabulary of the embedded table and the user's rows. For any engine, a user's row replaces
-// the table's rows for the same quantity.
-func NewVocabulary(user []Row) (*Vocabulary, error) {
-	table, err := engines()
+// NewVocabulary returns the vocabulary of a role's embedded table and the user's rows. For any engine, a user's row
+// replaces the table's rows for the same quantity.
+func NewVocabulary(of *Role, user []Row) (*Vocabulary, error) {
+	table, err := of.table()
 	if err != nil {
 		return nil, err
 	}
 	v := &Vocabulary{rows: map[string][]Row{}, user: slices.Clone(user), wanted: map[string]bool{}}
 	for i, r := range user {
-		if err := r.Check(); err != nil {
+		if err := r.Check(of); err != nil {
 			return nil, fmt.Errorf("row %d: %w", i, err)
 		}
 	}
@@ -189,16 +195,18 @@ func NewVocabulary(user []Row) (*Vocabulary, error) {
 	return v, nil
 }
 
-// A prefix of names says which engine's they are.
+// A prefix of names says which engine's or router's they are.
 type prefix struct{ text, engine string }
 
 func (p prefix) begins(name string) bool {
 	return strings.HasPrefix(name, p.text) || strings.HasPrefix(name, strings.ReplaceAll(p.text, ":", "_"))
 }
 
-// prefixes identify an engine by a metric name on its page, even if the page has no figures yet: some engines write a
-// family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo worker has both.
+// prefixes identify an engine, or a router, by a metric name on its page, even if the page has no figures yet: some engines write a
+// family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo worker has both. The router of
+// vLLM's production stack uses vLLM's prefix and some of its names.
 var prefixes = []prefix{
+	{"vllm:current_qps", "production-stack"},
 	{"vllm:", "vllm"},
 	{"sglang:", "sglang"},
 	{"trtllm_", "trtllm"},
@@ -209,6 +217,13 @@ var prefixes = []prefix{
 	{"lmdeploy:", "lmdeploy"},
 	{"dynamo_frontend_", "dynamo"},
 	{"dynamo_component_", "dynamo"},
+	{"smg_", "smg"},
+	{"llm_d_epp_", "llm-d"},
+	{"inference_objective_", "gie"},
+	{"inference_model_", "gie"},
+	{"inference_pool_", "gie"},
+	{"inference_extension_", "gie"},
+	{"gen_ai_server_", "envoy"},
 }
 
 // wrappers are prefixes that servers around an engine put before its names: Ray Serve (ray_vllm_, before 2.46 ray_vllm:)

@@ -122,7 +122,7 @@ func page(t *testing.T, _ string, data []byte) error {
 		t.Fatal(err)
 	}
 	defer pages.Close()
-	known, err := scrape.NewVocabulary(nil)
+	known, err := scrape.NewVocabulary(scrape.Engines, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ var ours = map[string]string{
 	"dcgm.Options": "Address", "dcgm.address": "given path host", "dcgm.session": "tag", "dcgm.dcgmSource": "name told",
 	"measure.LedgerLine": "Workload Target Shard SLO", "measure.Ledger": "Broken", "measure.Request": "ID Session Finish", "measure.Session": "Name",
 	// The vocabulary.
-	"scrape.state": "engine", "scrape.Reading": "Engine", "scrape.Quantity": "Name",
+	"scrape.state": "engine", "scrape.Reading": "Engine", "scrape.Quantity": "Name", "scrape.Role": "noun key",
 	"scrape.Family": "Name Help", "scrape.Vocabulary": "engines rows wanted", "chunk.end": "name",
 	"scrape.prefix": "text engine", "scrape.Row": "Engine Family Quantity Take Select Prefer Merge Rank Less Plus checked",
 	"gpu.Field": "Names Name Reason Help smi", "gpu.column": "name", "gpu.other": "name", "dcgm.call": "name",

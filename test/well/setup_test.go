@@ -67,7 +67,7 @@ func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options
 			Config:      c,
 			Meter:       metrics.NewMeter(reg),
 			Comparisons: comparison.NewCollector(reg),
-			Engines:     scrape.NewCollector(reg),
+			Engines:     scrape.NewCollector(reg, scrape.Engines),
 			UserAgent:   "replayd/test",
 			Patient:     true,
 			Log:         slog.New(slog.DiscardHandler),
