@@ -19,11 +19,15 @@ func correlation() *board {
 	client, clientMore := ofClient()
 	engine, engineMore := ofEngine()
 	gpu, gpuMore := ofGPU()
+	router := ofRouter()
 	for _, p := range slices.Concat(client, clientMore) {
 		p.needs("No request ended ok in this time.")
 	}
 	for _, p := range slices.Concat(engine, engineMore) {
 		p.needs("No engine metrics in this time: see metrics.url in docs/reference/configuration.md.")
+	}
+	for _, p := range router {
+		p.needs("No router metrics: name its page under router.url, see docs/reference/configuration.md.")
 	}
 	for _, p := range slices.Concat(gpu, gpuMore) {
 		p.needs("No GPU metrics: name their source under gpus: in replayd.yaml, see docs/reference/configuration.md.")
@@ -43,6 +47,8 @@ func correlation() *board {
 	put(clientMore...)
 	b.row("Engine")
 	put(engineMore...)
+	b.collapsedRow("Router and replicas")
+	put(router...)
 	b.collapsedRow("GPU: utilization, clocks, temperature, memory, energy, errors")
 	put(gpuMore...)
 	return b

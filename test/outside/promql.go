@@ -21,6 +21,7 @@ func Stored(path string) (map[string][]string, error) {
 		"The process": {"series": nil},
 		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
 		"The engines": {"series": {"target", "replica"}},
+		"The routers": {"series": {"target", "replica"}},
 		"The GPUs": {
 			"series": {"target", "source", "address"},
 			"figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"},
