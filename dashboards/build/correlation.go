@@ -27,7 +27,7 @@ func correlation() *board {
 		p.needs("No engine metrics in this time: see metrics.url in docs/reference/configuration.md.")
 	}
 	for _, p := range router {
-		p.needs("No router metrics: name its page under router.url, see docs/reference/configuration.md.")
+		p.needs("The router publishes none of this, or no page is named under router.url: see docs/reference/configuration.md.")
 	}
 	for _, p := range slices.Concat(gpu, gpuMore) {
 		p.needs("No GPU metrics: name their source under gpus: in replayd.yaml, see docs/reference/configuration.md.")

@@ -21,13 +21,13 @@ func ofRouter() []*panel {
 			query{"sum(" + gauge("engine", "requests_waiting") + ")", "engines: waiting"},
 			query{"sum(" + gauge("router", "requests_running") + ")", "router: sent"},
 			query{"max(" + gauge("engine", "requests_waiting") + ")", "longest queue of an engine"}).
-			set(object{"min": 0, "decimals": 0}).colored("^router: waiting$", purple).colored("^engines: waiting$", "red").colored("^router: sent$", green).colored("^longest queue of an engine$", orange),
+			set(object{"min": 0, "decimals": 0}).colored("^router: waiting$", purple).colored("^engines: waiting$", "red").colored("^router: sent$", green).dashed("^longest queue of an engine$", orange),
 		timeseries("Ready replicas", "short",
 			"Replicas that the router takes for healthy, by the router that sees the fewest, and engines whose page replayd reads. Fewer ready than read: the router has taken a replica out that still answers; its log says why, and the others carry the load.",
 			"ReplaydOverload",
 			query{"min(" + gauge("router", "replicas_ready") + ")", "ready, says the router"},
 			query{fmt.Sprintf(`count(max by (cluster, namespace, replica) (replayd_engine_up{%s}) == 1)`, onTarget), "engines that replayd reads"}).
-			set(object{"min": 0, "decimals": 0}).colored("^ready, says the router$", green).colored("^engines that replayd reads$", orange),
+			set(object{"min": 0, "decimals": 0}).colored("^ready, says the router$", green).dashed("^engines that replayd reads$", orange),
 		timeseries("Router: decision and queue time", "s",
 			"Mean time that the router took to choose a replica, and mean time in its own queue. Decision up: the router lacks CPU, or its scorers are slow. Queue up: more load than its limits let through.",
 			"ReplaydOverload",
