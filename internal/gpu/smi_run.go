@@ -49,6 +49,7 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	go stderr.read()
 	err = cmd.Wait()
 	_ = kill() // children that it left behind; they may keep the pipes open
+	go reap(cmd.Process.Pid)
 	said, all := stderr.end(), stdout.end()
 	failed, exited := exitOf(err)
 	switch {
@@ -63,6 +64,16 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 		return all, fmt.Errorf("%s: %w, and no word", path, failed)
 	}
 	return nil, fmt.Errorf("%s: %w", path, err)
+}
+
+// reap takes the exit statuses of what is left of a process group. Only where this process is PID 1, as in a container, are the
+// children of others its own; nobody else would take them.
+func reap(group int) {
+	for {
+		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && !errors.Is(err, syscall.EINTR) {
+			return // ECHILD: there are none
+		}
+	}
 }
 
 // exitOf returns how a program exited, from an error of run.

@@ -253,7 +253,10 @@ func TestSMIAtDeadline(t *testing.T) {
 
 // TestSMIWithChild reads an nvidia-smi whose child keeps the pipe open after it has exited, and checks that the child
 // is killed.
-func TestSMIWithChild(t *testing.T) {
+func TestSMIWithChild(t *testing.T) { readWithChild(t) }
+
+func readWithChild(t *testing.T) {
+	t.Helper()
 	l := line(t)
 	s := fake(t, "fork", "testdata/smi/h200_610.43.02.csv")
 	done := make(chan error)
