@@ -38,8 +38,8 @@ func isName(s string) bool {
 	return openai.IsDNSName(s)
 }
 
-// ScrapeHTTP returns the HTTP client configuration for a metrics page of the target: the page's own if it is set, else the
-// target's if the page is at the target's address or its replicas, else the default. The target's credentials are
+// ScrapeHTTP returns the HTTP client configuration for a metrics page of the target: the page's own if it is set, else
+// the target's if the page is at the target's address or its replicas, else the default. The target's credentials are
 // never sent to another address.
 func (t Target) ScrapeHTTP(m Metrics) HTTP {
 	if !reflect.DeepEqual(m.HTTP, defaultMetrics().HTTP) {

@@ -66,8 +66,8 @@ func run(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: %w", path, err)
 }
 
-// reap takes the exit statuses of what is left of a process group. Only where this process is PID 1, as in a container, are the
-// children of others its own; nobody else would take them.
+// reap takes the exit statuses of what is left of a process group. Only where this process is PID 1, as in a container,
+// are the children of others its own; nobody else would take them.
 func reap(group int) {
 	for {
 		if _, err := syscall.Wait4(-group, nil, 0, nil); err != nil && !errors.Is(err, syscall.EINTR) {

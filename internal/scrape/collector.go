@@ -14,8 +14,8 @@ import (
 // it returns.
 const keptIdle = 500
 
-// A Collector exports the metrics of all targets' engines, or of all their routers. They are prepared when an engine is scraped, so a scrape of
-// replayd does not wait for an engine.
+// A Collector exports the metrics of all targets' engines, or of all their routers. They are prepared when an engine is
+// scraped, so a scrape of replayd does not wait for an engine.
 type Collector struct {
 	Overflow *bounded.Overflow // label values without a place; set before the first target
 	role     *Role

@@ -350,7 +350,8 @@ func (r Row) sense(of *Role) (bad []string) {
 	return bad
 }
 
-// Each row of a table makes sense, and none is hidden by an earlier one. Each quantity of a role has a row of its table.
+// Each row of a table makes sense, and none is hidden by an earlier one. Each quantity of a role has a row of its
+// table.
 func TestTable(t *testing.T) {
 	for role, want := range map[*Role]int{Engines: 8, Routers: 6} {
 		rows, err := role.table()

@@ -12,8 +12,8 @@ type Quantity struct {
 	most    float64 // value; the least is 0
 }
 
-// quantities are those of engines, in the order of the page. Except for the first three gauges, all quantities pass on the
-// engine's values, counter resets included.
+// quantities are those of engines, in the order of the page. Except for the first three gauges, all quantities pass on
+// the engine's values, counter resets included.
 var quantities = []*Quantity{
 	newQuantity("requests_running", Gauge, "Requests that the engine works on."),
 	newQuantity("requests_waiting", Gauge, "Requests in the engine's own queue."),

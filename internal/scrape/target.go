@@ -218,8 +218,8 @@ func (t *Target) Load() (limits.Load, error) {
 	return sum, nil
 }
 
-// Look scrapes one page of a role once and returns its load. The scrape takes at most three quarters of o.Interval. o.Replicas
-// is ignored.
+// Look scrapes one page of a role once and returns its load. The scrape takes at most three quarters of o.Interval.
+// o.Replicas is ignored.
 func Look(ctx context.Context, of *Role, o TargetOptions) (limits.Load, error) {
 	o.Replicas = ""
 	t, err := NewCollector(prometheus.NewRegistry(), of).NewTarget(o)

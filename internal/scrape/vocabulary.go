@@ -202,9 +202,9 @@ func (p prefix) begins(name string) bool {
 	return strings.HasPrefix(name, p.text) || strings.HasPrefix(name, strings.ReplaceAll(p.text, ":", "_"))
 }
 
-// prefixes identify an engine, or a router, by a metric name on its page, even if the page has no figures yet: some engines write a
-// family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo worker has both. The router of
-// vLLM's production stack uses vLLM's prefix and some of its names.
+// prefixes identify an engine, or a router, by a metric name on its page, even if the page has no figures yet: some
+// engines write a family only after it has a value. The engine's own prefix comes before Dynamo's, because a Dynamo
+// worker has both. The router of vLLM's production stack uses vLLM's prefix and some of its names.
 var prefixes = []prefix{
 	{"vllm:current_qps", "production-stack"},
 	{"vllm:", "vllm"},
