@@ -68,7 +68,7 @@ func TestMutatedPages(t *testing.T) {
 		before := figuresOf(t, onGPUs(mustParse(t, string(body))), path)
 		for range max(1, mutations/2/len(pages)) {
 			at := rng.IntN(len(lines))
-			how, mutated := mutate(lines[at], rng)
+			how, mutated := outside.Mutate(lines[at], rng)
 			what := fmt.Sprintf("%s:%d, %s: %q", filepath.Base(path), at+1, how, mutated)
 			if at == 0 && len(mutated) > 0 && strings.HasPrefix(mutated[0], "{") {
 				continue // such a body is taken for JSON
@@ -136,7 +136,7 @@ func TestMutatedSMI(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 44))
 	for range max(1, mutations/2) {
 		at := rng.IntN(len(lines))
-		how, mutated := mutate(lines[at], rng)
+		how, mutated := outside.Mutate(lines[at], rng)
 		what := fmt.Sprintf("row %d, %s: %q", at, how, mutated)
 		r := parseSMI([]byte(strings.Join(slices.Replace(slices.Clone(lines), at, at+1, mutated...), "\n")+"\n"), columns)
 		others := map[string]bool{}
@@ -147,26 +147,4 @@ func TestMutatedSMI(t *testing.T) {
 		}
 		differ(t, what, before, figuresOf(t, r, what), func(k figureKey) bool { return !others[k.device] })
 	}
-}
-
-// mutate changes a line in one of several ways.
-func mutate(line string, rng *rand.Rand) (how string, lines []string) {
-	at := rng.IntN(max(1, len(line)))
-	switch rng.IntN(6) {
-	case 0:
-		return "dropped", nil
-	case 1:
-		return "repeated", []string{line, line}
-	case 2:
-		return "cut", []string{line[:at]}
-	case 3:
-		return "without its beginning", []string{line[at:]}
-	case 4:
-		return "torn", []string{line[:at], line[at:]}
-	}
-	garbled := []byte(line)
-	if len(garbled) > 0 {
-		garbled[at] = "\x00\xff\"{}\\ x9=,"[rng.IntN(11)]
-	}
-	return "garbled", []string{string(garbled)}
 }

@@ -82,7 +82,7 @@ func TestSMIOfOldDriver(t *testing.T) {
 	}
 }
 
-// TestSMIBesideGoodRows has lines that are no rows, a board that is lost, values that cannot be, and exit statuses: they
+// TestSMIBesideGoodRows has lines that are no rows, a board that is lost, impossible values, and exit statuses: they
 // are told, and cost no other row and no other value (microsoft/pai#3756, NVIDIA/gpu-operator#20).
 func TestSMIBesideGoodRows(t *testing.T) {
 	head := "index, uuid, temperature.gpu, power.draw [W], utilization.gpu [%], name"

@@ -32,7 +32,7 @@ type Page struct {
 	Samples map[string][]Sample // by sample name: a classic histogram is under name_bucket, name_sum and name_count
 	Total   int                 // samples on the page, wanted or not
 	Twice   int                 // wanted samples that were dropped because an earlier sample has the same name and labels
-	Bad     int                 // samples that could not be read, or whose values cannot be, and were dropped
+	Bad     int                 // dropped samples: they could not be read, or their values are impossible
 	Start   time.Time           // process_start_time_seconds or a substitute; it identifies the process. Zero: the page has none
 
 	stamp  stamp
@@ -40,7 +40,7 @@ type Page struct {
 	texts  map[string]secret.Text // label values that were let in
 
 	damaged map[string]bool       // families of which something could not be read: Samples has nothing of them
-	refused map[secret.Text]error // samples whose values cannot be, by the rows that are read
+	refused map[secret.Text]error // samples with impossible values, by the rows that are read
 	first   error                 // why the first line, or sample, was dropped; nil: none was
 }
 

@@ -50,7 +50,7 @@ func TestMutatedPages(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(string(body), "\n"), "\n")
 		for range max(1, mutations/len(pages)) {
 			at := rng.IntN(len(lines))
-			name, mutated := mutate(lines[at], rng)
+			name, mutated := outside.Mutate(lines[at], rng)
 			changed := slices.Clone(lines)
 			changed = slices.Replace(changed, at, at+1, mutated...)
 			now, after := read([]byte(strings.Join(changed, "\n") + "\n"))
@@ -65,6 +65,14 @@ func TestMutatedPages(t *testing.T) {
 			for _, near := range []int{at - 1, at + 1} { // without a comment between two families the line may be of either
 				if near >= 0 && near < len(lines) && !strings.HasPrefix(lines[near], "#") {
 					touched[familyOf(nameOn([]byte(lines[near])))] = true
+				}
+			}
+			if strings.HasPrefix(lines[at], "#") { // cut, the comment of a family without samples may be of the next family
+				for _, next := range lines[at+1:] {
+					if family := familyOf(nameOn([]byte(next))); family != "" && family != familyOf(nameOn([]byte(lines[at]))) {
+						touched[family] = true
+						break
+					}
 				}
 			}
 			if after.Engine != before.Engine {
@@ -152,29 +160,4 @@ func (v *Vocabulary) uses(engine string, q *Quantity, families map[string]bool) 
 		}
 	}
 	return false
-}
-
-// mutate changes a line in one of several ways.
-func mutate(line string, rng *rand.Rand) (name string, lines []string) {
-	at := 0
-	if len(line) > 0 {
-		at = rng.IntN(len(line))
-	}
-	switch rng.IntN(6) {
-	case 0:
-		return "dropped", nil
-	case 1:
-		return "repeated", []string{line, line}
-	case 2:
-		return "cut", []string{line[:at]}
-	case 3:
-		return "without its beginning", []string{line[at:]}
-	case 4:
-		return "torn", []string{line[:at], line[at:]}
-	}
-	garbled := []byte(line)
-	if len(garbled) > 0 {
-		garbled[at] = "\x00\xff\"{}\\ x9=,"[rng.IntN(11)]
-	}
-	return "garbled", []string{string(garbled)}
 }

@@ -24,6 +24,7 @@ type Reading struct {
 	Model   secret.Text // the first model_name or model label of the page; empty: none
 	Figures []Figure
 	gaps    map[*Quantity]bool // quantities that are missing for some ranks or have more than maxRanks ranks
+	unknown guarded            // ranks of quantities that are on the page without a value
 }
 
 // A Figure is the value of one quantity for one rank.
@@ -73,7 +74,8 @@ func (r Row) isDamaged(p *Page) bool {
 	return len(p.damaged) > 0 && slices.ContainsFunc(r.reads(), p.isDamaged)
 }
 
-// values returns the row's counter or gauge by rank, in the order of the page. gap is true if ranks are missing.
+// values returns the row's counter or gauge by rank, in the order of the page. The value of a rank is NaN where it is not
+// known. gap is true if ranks are missing.
 func (r Row) values(p *Page) (figures []Figure, gap bool) {
 	figures, gap = r.counted(p)
 	if r.Plus != "" && len(figures) > 0 {
@@ -107,9 +109,9 @@ func (r Row) counted(p *Page) (figures []Figure, gap bool) {
 	return nil, false
 }
 
-// plus adds the values of r.Plus. A rank for which one of the families is missing gets no figure: the sum would be too
-// low, and a counter that falls because one family is missing looks like a restart. A gauge may lack a family for all
-// ranks: an engine has the queues of what it does.
+// plus adds the values of r.Plus. A rank for which one of the families is missing gets NaN: the sum would be too low, and
+// a counter that falls because one family is missing looks like a restart. A gauge may lack a family for all ranks: an
+// engine has the queues of what it does.
 func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
 	for _, other := range r.added() {
 		added, missing := other.counted(p)
@@ -117,34 +119,28 @@ func (r Row) plus(p *Page, figures []Figure, gap bool) ([]Figure, bool) {
 		if len(added) == 0 && !missing && r.kind() == Gauge {
 			continue
 		}
-		whole := figures[:0]
-		for _, f := range figures {
-			if i := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); i >= 0 {
-				f.Value += added[i].Value
-				whole = append(whole, f)
+		for i, f := range figures {
+			if at := slices.IndexFunc(added, func(a Figure) bool { return a.Rank == f.Rank }); at >= 0 {
+				figures[i].Value += added[at].Value
 			} else {
-				gap = true
+				figures[i].Value = math.NaN()
 			}
 		}
-		figures = whole
+		gap = gap || len(added) > len(figures)
 	}
 	return figures, gap
 }
 
 // merge merges the samples of each rank to one figure. Ranks are compared as they are shown: two with one text would be
-// a duplicate series. A rank with a sample that is NaN or that cannot be gets no figure: the sum would be too low and
-// look like a counter reset.
+// a duplicate series. A rank with a sample that is NaN or that cannot be gets NaN: the sum would be too low and look like a
+// counter reset.
 func (r Row) merge(p *Page, name string, list []Sample) (merged []Figure, gap bool) {
 	q := quantity(r.Quantity)
-	var bad []secret.Text
 	for _, s := range r.once(list) {
 		value, rank := s.Value*r.scale(), r.rank(p, s)
-		if !q.canBe(value) {
-			bad = append(bad, rank)
-			if !math.IsNaN(value) { // which says that there is no value
-				p.refuse(name, s, fmt.Sprintf("a %s from 0 to %g", q.Name, q.most/r.scale()))
-			}
-			continue
+		if !q.canBe(value) && !math.IsNaN(value) { // NaN says that there is no value
+			p.refuse(name, s, fmt.Sprintf("a %s from 0 to %g", q.Name, q.most/r.scale()))
+			value = math.NaN()
 		}
 		i := slices.IndexFunc(merged, func(f Figure) bool { return f.Rank == rank })
 		switch {
@@ -158,8 +154,12 @@ func (r Row) merge(p *Page, name string, list []Sample) (merged []Figure, gap bo
 			merged[i].Value += value
 		}
 	}
-	whole := slices.DeleteFunc(merged, func(f Figure) bool { return slices.Contains(bad, f.Rank) || !q.canBe(f.Value) })
-	return whole, gap || len(bad) > 0 || len(whole) < len(merged)
+	for i, f := range merged {
+		if !q.canBe(f.Value) {
+			merged[i].Value = math.NaN()
+		}
+	}
+	return merged, gap
 }
 
 // once leaves out samples that say again what others say: an aggregate beside its ranks, and a gauge of several processes

@@ -5,7 +5,7 @@ import "testing"
 // What cannot be, what is said twice, and the names and queues that servers around an engine add.
 func TestReadBeyondOneEngine(t *testing.T) {
 	readAll(t, []readCase{
-		{"no value that cannot be", nil, []string{
+		{"no impossible value", nil, []string{
 			`vllm:num_requests_running{engine="0"} 1`, `vllm:kv_cache_usage_perc{engine="0"} 41.7`, `vllm:num_requests_waiting{engine="0"} -1`,
 			`vllm:kv_cache_usage_perc{engine="1"} 0.5`, `vllm:prompt_tokens_total{engine="0"} +Inf`,
 		}, []string{`requests_running{rank="0"} 1`, `kv_cache_usage_ratio{rank="1"} 0.5`}},

@@ -15,7 +15,7 @@ import (
 // rows count. A quantity found by the user's rows replaces the engine's.
 func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	p.unwrap()
-	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}}
+	best := &Reading{Engine: told, gaps: map[*Quantity]bool{}, unknown: guarded{}}
 	most, names := 0, v.engines
 	if told != "" && v.rows[told] == nil {
 		best.Engine, names = "", nil
@@ -41,7 +41,7 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 	best.Figures = slices.DeleteFunc(best.Figures, func(f Figure) bool { return found[f.Quantity] })
 	best.Figures = append(best.Figures, r.Figures...)
 	for q := range found {
-		best.gaps[q] = r.gaps[q]
+		best.gaps[q], best.unknown[q] = r.gaps[q], r.unknown[q]
 	}
 	best.Model = cmp.Or(best.Model, r.Model)
 	best.Engine = cmp.Or(best.Engine, "custom")
@@ -51,7 +51,7 @@ func (v *Vocabulary) Read(p *Page, told string) *Reading {
 // readRows returns the figures that rows find on a page. Of several rows for one quantity, the first that finds figures
 // counts.
 func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]bool) {
-	r, found = &Reading{gaps: map[*Quantity]bool{}}, map[*Quantity]bool{}
+	r, found = &Reading{gaps: map[*Quantity]bool{}, unknown: guarded{}}, map[*Quantity]bool{}
 	for i := range rows {
 		row := &rows[i]
 		q := quantity(row.Quantity)
@@ -72,6 +72,13 @@ func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]bool) {
 		if gap {
 			r.gaps[q] = true
 		}
+		got = slices.DeleteFunc(got, func(f Figure) bool {
+			if !math.IsNaN(f.Value) {
+				return false
+			}
+			r.gaps[q], r.unknown[q] = true, append(r.unknown[q], f.Rank)
+			return true
+		})
 		if len(got) == 0 {
 			continue
 		}
@@ -84,13 +91,13 @@ func readRows(p *Page, rows []Row) (r *Reading, found map[*Quantity]bool) {
 	return r, found
 }
 
-// guarded are the ranks of the figures that a guard uses.
+// guarded are ranks by quantity.
 type guarded map[*Quantity][]secret.Text
 
 // ranks returns the ranks of the figures that a guard uses, and where one of the page before is missing says so. A figure
 // that is not on the page keeps the ranks that it had.
 func (r *Reading) ranks(before guarded) guarded {
-	now := guarded{}
+	now := guarded{waiting: slices.Clone(r.unknown[waiting]), kvCacheUsage: slices.Clone(r.unknown[kvCacheUsage])}
 	for _, f := range r.Figures {
 		if f.Quantity == waiting || f.Quantity == kvCacheUsage {
 			now[f.Quantity] = append(now[f.Quantity], f.Rank)

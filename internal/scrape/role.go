@@ -39,7 +39,7 @@ func newRole(noun, key, space string, table func() ([]Row, error), list []*Quant
 		duration: desc("scrape_duration_seconds", "Time that the latest scrape of "+page+" took."),
 		samples:  desc("scrape_samples", "Samples on the page at the latest scrape, known ones and others."),
 		errors:   desc("scrape_errors_total", "Scrapes of "+page+" that gave no whole page, by the reason.", "reason"),
-		bad:      desc("bad_samples_total", "Samples on "+page+" that were left out: they could not be read, or their values cannot be."),
+		bad:      desc("bad_samples_total", "Samples on "+page+" that were left out: they could not be read, or their values are impossible."),
 		age:      desc("age_seconds", "Time since the latest successful scrape of the "+noun+"."),
 		restarts: desc("restarts_total", "Times that another process answered than before: counters fell, or the page says so."),
 		shared:   desc("address_shared", "1 while several processes answer at this address in turn: the counters then are of now one and now another."),

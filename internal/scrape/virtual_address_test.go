@@ -95,6 +95,8 @@ func TestWhatIsNoLoad(t *testing.T) {
 			{two, 7, 0.5},
 			{[]string{two[0], two[1], `vllm:kv_cache_usage_perc{engine="0"} 41.7`}, 7, math.NaN()},
 			{[]string{two[0], `vllm:num_requests_waiting{engine="1"} -1`, two[2]}, math.NaN(), 0.5},
+			{[]string{two[0], two[2]}, math.NaN(), 0.5}, // rank 1 was on the page before, with an impossible value
+			{two, 7, 0.5},
 			{[]string{two[2]}, math.NaN(), 0.5},
 			{[]string{two[1], two[2]}, math.NaN(), 0.5}, // rank 0 was there when the queue was read last
 			{[]string{two[1], two[2]}, 4, 0.5},
