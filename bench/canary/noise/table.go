@@ -102,7 +102,8 @@ func (t *table) judges(slower float64, isPast bool) (all []judge) {
 }
 
 // promise prints how often equal servers are convicted, and what is said of a candidate whose latencies are exactly at
-// the tolerance: a fail and a pass are both wrong there. First verdicts count. The bounds hold for all lines together.
+// the tolerance: a fail and a pass are both wrong there. First verdicts count. The bounds hold for the lines of all
+// noises together, so that a table can be played in parts.
 func (t *table) promise() error {
 	lines := t.lines(noises)
 	equal := t.judges(1, false)
@@ -117,7 +118,7 @@ func (t *table) promise() error {
 			first, places[0] = append(first, j), append(places[0], i)
 		}
 	}
-	level := 1 - 0.05/float64(len(lines)*len(t.wanders))
+	level := 1 - 0.05/float64(len(noises)*len(t.loads)*len(t.wanders))
 	fmt.Println("| noise, load, pods | w | equal: fail, by metric | at the tolerance: fail | pass | " +
 		"equal: decided | minutes | 1 % |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
