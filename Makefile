@@ -122,8 +122,9 @@ dashboards: ## writes dashboards/*.json anew
 	go generate ./dashboards/...
 
 chart: ## copies rules, dashboards and the sample into the chart
-	rm -f deploy/helm/replayd/files/*
+	rm -rf deploy/helm/replayd/files/*
 	install -m 0644 $(CHART_FILES) deploy/helm/replayd/files/
+	install -m 0644 -D -t deploy/helm/replayd/files/native $(wildcard native/*)
 
 clean: ## removes what the other targets made
 	rm -rf bin dist .cache test/tokenizers/node_modules

@@ -51,11 +51,24 @@ func TestChartFiles(t *testing.T) {
 			from[filepath.Base(path)] = path
 		}
 	}
+	native, err := filepath.Glob("../native/*")
+	if err != nil || len(native) == 0 {
+		t.Fatalf("want files of native histograms, got %v, %v", native, err)
+	}
+	for _, path := range native {
+		from["native/"+filepath.Base(path)] = path
+	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if there, err := filepath.Glob(folder + "/native/*"); err != nil || len(there) != len(native) {
+		t.Errorf("want %d native files, got %v, %v: make chart", len(native), there, err)
+	}
 	for _, e := range entries {
+		if e.Name() == "native" {
+			continue
+		}
 		if !e.Type().IsRegular() {
 			t.Errorf("%s/%s: want a file, got %v: make chart", folder, e.Name(), e.Type())
 		}

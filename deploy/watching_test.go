@@ -19,13 +19,12 @@ type prometheus struct {
 	}
 	RuleFiles     []string `yaml:"rule_files"`
 	ScrapeConfigs []struct {
-		Native  bool `yaml:"scrape_native_histograms"`
-		Classic bool `yaml:"always_scrape_classic_histograms"`
-		Static  []struct{ Targets []string }
+		HonorLabels bool `yaml:"honor_labels"`
+		Static      []struct{ Targets []string }
 	} `yaml:"scrape_configs"`
 }
 
-// Prometheus loads all rules and keeps histograms of both kinds, from where the services are.
+// Prometheus loads all rules and keeps the page's labels, from where the services are.
 func TestPrometheus(t *testing.T) {
 	p := load[prometheus](t, "prometheus.yml")
 	if want := []string{"../alerts/*.yaml"}; !slices.Equal(p.RuleFiles, want) {
@@ -42,8 +41,8 @@ func TestPrometheus(t *testing.T) {
 		}
 	}
 	for _, j := range p.ScrapeConfigs {
-		if !j.Native || !j.Classic {
-			t.Errorf("want both kinds of histograms, got %+v", j)
+		if !j.HonorLabels {
+			t.Errorf("want the page's labels kept, got %+v", j)
 		}
 	}
 }

@@ -4,6 +4,12 @@
     // is empty, each alert has the link of the shipped rules, or none.
     runbookBase: '',
 
+    // The histograms that rules and dashboards read: 'classic', or 'native' for a Prometheus that scrapes native ones.
+    histograms: 'classic',
+
+    // The interval at which replayd is scraped, 5s to 1m: the least step of the dashboards' queries.
+    scrapeInterval: '15s',
+
     // Labels for each alert, such as { team: 'inference' }. A label that a rule sets itself stays as it is.
     alertLabels: {},
 

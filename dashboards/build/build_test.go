@@ -19,25 +19,30 @@ const (
 
 // The committed files are what this program writes, and there are no others.
 func TestDashboardsAreAsCommitted(t *testing.T) {
-	all := boards()
-	for name, b := range all {
-		want, err := b.text()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(filepath.Join(folder, name)); err != nil || !bytes.Equal(got, want) {
+	all, err := files(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range all {
+		if got, err := os.ReadFile(filepath.Join(repository, name)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the program writes (%v): run go generate ./dashboards/...", name, err)
 		}
 	}
-	files, err := filepath.Glob(folder + "/*.json")
-	if err != nil || len(files) != len(all) {
-		t.Errorf("want %d dashboards, got %q, %v", len(all), files, err)
+	found := 0
+	for _, pattern := range []string{"/dashboards/*.json", "/native/*"} {
+		paths, err := filepath.Glob(repository + pattern)
+		if found += len(paths); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found != len(all) {
+		t.Errorf("want %d files, got %d", len(all), found)
 	}
 }
 
-// filled replaces the variables as Grafana does. kind is the variable that completes the names of series.
-func filled(text, kind string) string {
-	text = strings.NewReplacer("${kind}", kind, "${before}ms", "3600000ms", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
+// filled replaces the variables as Grafana does.
+func filled(text string) string {
+	text = strings.NewReplacer("${before}ms", "3600000ms", "$__rate_interval", "1m", "$__interval", "15s", "$__range", "3h").Replace(text)
 	return regexp.MustCompile(`\$\{?[a-z]+\}?`).ReplaceAllString(text, "x")
 }
 
@@ -117,25 +122,23 @@ func TestExpressions(t *testing.T) {
 			single[v["name"].(string)] = isList && !multi
 		}
 		for where, expr := range expressions(t, b) {
-			for _, kind := range []string{"seconds", "seconds_bucket"} {
-				asked := filled(expr, kind)
-				if err := outside.Known(asked, stored, func(name string) bool { return rules[name] }); err != nil {
-					t.Errorf("%s: %s: %v", name, where, err)
-					continue
+			asked := filled(expr)
+			if err := outside.Known(asked, stored, func(name string) bool { return rules[name] }); err != nil {
+				t.Errorf("%s: %s: %v", name, where, err)
+				continue
+			}
+			selectors, err := outside.Selectors(asked)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range selectors {
+				_, histogram := stored[strings.TrimSuffix(s.Name, "_bucket")+"_bucket"]
+				chosen := false
+				for label, one := range single {
+					chosen = chosen || one && strings.Contains(s.String(), label+`="x"`)
 				}
-				selectors, err := outside.Selectors(asked)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, s := range selectors {
-					_, histogram := stored[strings.TrimSuffix(s.Name, "_bucket")+"_bucket"]
-					chosen := false
-					for label, one := range single {
-						chosen = chosen || one && strings.Contains(s.String(), label+`=~"x"`)
-					}
-					if histogram && !chosen {
-						t.Errorf("%s: %s: want a chosen workload or target, got the histograms of a fleet: %s", name, where, s)
-					}
+				if histogram && !chosen {
+					t.Errorf("%s: %s: want a chosen workload or target, got the histograms of a fleet: %s", name, where, s)
 				}
 			}
 		}
@@ -183,7 +186,7 @@ func TestPanelsExplainThemselves(t *testing.T) {
 // Links between dashboards and from alerts use the UIDs.
 func TestBoardsAreLinked(t *testing.T) {
 	for name, b := range boards() {
-		if want := "replayd-" + strings.TrimSuffix(name, ".json"); b.UID != want {
+		if want := "replayd-" + strings.TrimSuffix(filepath.Base(name), ".json"); b.UID != want {
 			t.Errorf("%s: want the uid %s, got %s", name, want, b.UID)
 		}
 		var again board

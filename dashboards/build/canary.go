@@ -9,7 +9,7 @@ import (
 func canary() *board {
 	b := newBoard("replayd-canary", "replayd / Canary",
 		"Is the service good for its users, now and compared with the same place of the trace a loop, a day or a week before? The first row answers; the rest shows the start and the kind of a problem. Its bounds are constants: whether a new version is worse is for Comparison, which has a verdict.",
-		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), kind(), before())
+		annotations(), datasource(), cluster(), namespace(), workload(""), targetOf(`,workload=~"$workload"`), model(), before())
 	b.put(4, 4, nowGood(), nowBurn(), nowSLO("TTFT", "ttft"), nowSLO("TPOT", "tpot"), nowErrors(), nowMeasured())
 
 	b.row("Latency")

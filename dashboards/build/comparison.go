@@ -160,12 +160,12 @@ func comparisonMarks() []object {
 	by := `by (cluster, namespace, comparison`
 	return []object{
 		mark("Verdicts", "purple", `max `+by+`, verdict) (`+fromComparison("verdict", "")+`) == 1
-  and max `+by+`, verdict) (changes(`+fromComparison("verdict", "")+`[$__rate_interval])) > 0`, "Verdict: {{verdict}}", "{{comparison}}"),
-		mark("Changes", "orange", `max `+by+`, metric, direction) (increase(`+fromComparison("changes_total", "")+`[$__rate_interval])) > 0`,
+  and max `+by+`, verdict) (`+changed(fromComparison("verdict", ""))+`)`, "Verdict: {{verdict}}", "{{comparison}}"),
+		mark("Changes", "orange", `max `+by+`, metric, direction) (`+changed(fromComparison("changes_total", ""))+`)`,
 			"Change: {{metric}} {{direction}}", "{{comparison}}"),
-		mark("Epochs", "blue", `max `+by+`) (changes(`+fromComparison("epoch_timestamp_seconds", "")+`[$__rate_interval])) > 0`,
+		mark("Epochs", "blue", `max `+by+`) (`+changed(fromComparison("epoch_timestamp_seconds", ""))+`)`,
 			"The evidence begins anew", "{{comparison}}"),
-		mark("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+here+`,target=~"$baseline|$candidate"}[$__rate_interval])) > 0`,
-			"The engine restarted", "{{target}} {{replica}}"),
+		mark("Engine restarts", "red", `max by (cluster, namespace, target, address) (`+changed(`replayd_engine_restarts_total{`+here+`,target=~"$baseline|$candidate"}`)+`)`,
+			"The engine restarted", "{{target}} {{address}}"),
 	}
 }

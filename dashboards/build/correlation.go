@@ -11,7 +11,7 @@ func correlation() *board {
 	b := newBoard("replayd-correlation", "replayd / Correlation",
 		"Client, engine and GPU of one target on one time axis. Find the instant at which the client slowed down, then read down: the first panel that changed with it shows the cause.",
 		annotations(), datasource(), cluster(), namespace(), targetOf(""), choices("workload", "Workload", `label_values(replayd_requests_expected_total{`+onTarget+`}, workload)`),
-		model(), kind(), before())
+		model(), before())
 	b.linksWith("datasource", "cluster", "namespace", "target")
 	if correlationPage != "" {
 		b.opensPage("TTFT is up: whose is it?", correlationPage+"#ttft-is-up-whose-is-it")
@@ -81,16 +81,16 @@ func perSecond(name, with string) string {
 
 // engineRate is the rate of an engine counter. Every replica and rank counts once, however many shards scrape it.
 func engineRate(name string) string {
-	return fmt.Sprintf(`sum(max by (cluster, namespace, replica, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
+	return fmt.Sprintf(`sum(max by (cluster, namespace, address, rank) (rate(%s{%s}[$__rate_interval])))`, name, onTarget)
 }
 
-// mean is the mean of a native or classic histogram. Without traffic it is NaN, which is a gap. Duplicates of an
+// mean is the mean of a histogram. Without traffic it is NaN, which is a gap. Duplicates of an
 // engine's histogram, scraped by several shards, cancel out.
 func mean(name, selector string) string {
 	sum := func(series string) string {
 		return fmt.Sprintf(`sum(rate(%s{%s}[$__rate_interval]))`, series, selector)
 	}
-	return fmt.Sprintf(`(histogram_avg(%s) or %s / %s)`, sum(name), sum(name+"_sum"), sum(name+"_count"))
+	return fmt.Sprintf(`(%s / %s)`, sum(name+"_sum"), sum(name+"_count"))
 }
 
 // spread is the average of several series, and their minimum and maximum if there is more than one.
@@ -102,7 +102,7 @@ func spread(each string) []query {
 // ofClient are the panels of what replayd measures: those of the first screen, and more.
 func ofClient() (first, more []*panel) {
 	buckets := func(name string) query {
-		return query{fmt.Sprintf(`sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval]))`, name, of), "{{le}}"}
+		return query{fmt.Sprintf(`sum by (le) (rate(replayd_%s_seconds_bucket{%s}[$__rate_interval]))`, name, of), "{{le}}"}
 	}
 	p90 := compared(func(offset string) string { return quantile(0.9, "ttft", offset) }, "p90")
 	first = []*panel{
@@ -138,7 +138,7 @@ func ofClient() (first, more []*panel) {
 // ofEngine are the panels of the engine's own metrics: those of the first screen, and more.
 func ofEngine() (first, more []*panel) {
 	gauge := func(name string) string {
-		return fmt.Sprintf(`max by (cluster, namespace, replica, rank) (replayd_engine_%s{%s})`, name, onTarget)
+		return fmt.Sprintf(`max by (cluster, namespace, address, rank) (replayd_engine_%s{%s})`, name, onTarget)
 	}
 	recorded := func(name string) string { return fmt.Sprintf(`max(target:replayd_%s{%s})`, name, onTarget) }
 	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)

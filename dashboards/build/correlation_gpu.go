@@ -69,7 +69,7 @@ func ofGPU() (first, more []*panel) {
 			"Last XID error of each GPU (0: none; it stays until the next one), uncorrected memory errors, and memory rows to be remapped. Above 0: the runbook explains each XID, and whether the engine, the GPU or the node must be restarted. The kernel log has the errors before it.",
 			"ReplaydGPUXid",
 			query{figures(`replayd_gpu_last_xid{}`), "last XID of " + gpuName},
-			query{figures(`increase(replayd_gpu_ecc_double_bit_volatile_total{}[$__rate_interval])`) + ` > 0`, "memory errors of " + gpuName},
+			query{figures(risen(`replayd_gpu_ecc_double_bit_volatile_total{}`, "$__rate_interval")) + ` > 0`, "memory errors of " + gpuName},
 			query{figures(`replayd_gpu_row_remap_pending{} > 0 or replayd_gpu_row_remap_failed{} > 0`), "rows to replace of " + gpuName}).
 			set(object{"min": 0, "decimals": 0}).redFrom(1).custom(object{"axisSoftMax": 2, "lineInterpolation": "stepAfter"}),
 	}

@@ -5,7 +5,7 @@ import "fmt"
 // ofRouter are the panels of the router before the engines, as far as it publishes anything.
 func ofRouter() []*panel {
 	gauge := func(role, name string) string {
-		return fmt.Sprintf(`max by (cluster, namespace, replica, rank) (replayd_%s_%s{%s})`, role, name, onTarget)
+		return fmt.Sprintf(`max by (cluster, namespace, address, rank) (replayd_%s_%s{%s})`, role, name, onTarget)
 	}
 	client, router, engines := mean("replayd_ttft_seconds", of), mean("replayd_router_ttft_seconds", onTarget), mean("replayd_engine_ttft_seconds", onTarget)
 	return []*panel{
@@ -26,7 +26,7 @@ func ofRouter() []*panel {
 			"Replicas that the router takes for healthy, by the router that sees the fewest, and engines whose page replayd reads. Fewer ready than read: the router has taken a replica out that still answers; its log says why, and the others carry the load.",
 			"ReplaydOverload",
 			query{"min(" + gauge("router", "replicas_ready") + ")", "ready, says the router"},
-			query{fmt.Sprintf(`count(max by (cluster, namespace, replica) (replayd_engine_up{%s}) == 1)`, onTarget), "engines that replayd reads"}).
+			query{fmt.Sprintf(`count(max by (cluster, namespace, address) (replayd_engine_up{%s}) == 1)`, onTarget), "engines that replayd reads"}).
 			set(object{"min": 0, "decimals": 0}).colored("^ready, says the router$", green).dashed("^engines that replayd reads$", orange),
 		timeseries("Router: decision and queue time", "s",
 			"Mean time that the router took to choose a replica, and mean time in its own queue. Decision up: the router lacks CPU, or its scorers are slow. Queue up: more load than its limits let through.",

@@ -29,7 +29,7 @@ const (
 	// 0: not held back, 1: by the guard, 2: paused.
 	heldBack = `clamp_max(max ` + byWorkload + ` (replayd_guard_open{` + inFleet + `}) + 2 * max ` + byWorkload + ` (replayd_paused{` + inFleet + `}), 2)`
 
-	enginesUp = `max by (target, replica, cluster, namespace) (replayd_engine_up{` + onTarget + `})`
+	enginesUp = `max by (target, address, cluster, namespace) (replayd_engine_up{` + onTarget + `})`
 )
 
 // fleet has a row for each workload of each target, the worst first, with links to the other dashboards.
@@ -150,7 +150,7 @@ func workloadTable() *panel {
 }
 
 func engineTable() *panel {
-	const by = `by (target, replica, rank, cluster, namespace)`
+	const by = `by (target, address, rank, cluster, namespace)`
 	gauge := func(name string) string { return fmt.Sprintf(`max %s (replayd_engine_%s{%s})`, by, name, onTarget) }
 	busy := []step{{0.8, "dark-orange"}, {0.95, "dark-red"}}
 	return rows("Engines",
@@ -159,7 +159,7 @@ func engineTable() *panel {
 			{"running", gauge("requests_running"), "none", "", nil},
 			{"waiting", gauge("requests_waiting"), "none", "transparent", []step{{1, "dark-orange"}}},
 			{"KV cache", gauge("kv_cache_usage_ratio"), "percentunit", "transparent", busy},
-			{"restarts 1h", `max by (target, replica, cluster, namespace) (increase(replayd_engine_restarts_total{` + onTarget + `}[1h]))`, "none", "transparent", []step{{0.5, "dark-orange"}}},
+			{"restarts 1h", `max by (target, address, cluster, namespace) (` + risen(`replayd_engine_restarts_total{`+onTarget+`}`, "1h") + `)`, "none", "transparent", []step{{0.5, "dark-orange"}}},
 			{"page", enginesUp, "none", "dark-red", []step{{1, "transparent"}}},
 		}, object{"displayName": "page", "desc": false}, object{"displayName": "waiting", "desc": true}).
 		override("^page$", "mappings", words("down", "up")).

@@ -34,7 +34,7 @@ func rows(title, description, section, by string, columns []column, sortedBy ...
 		{"id": "organize", "options": object{"excludeByName": object{"Time": true}, "indexByName": place, "renameByName": renamed}},
 	}
 	p.option(object{"sortBy": sortedBy})
-	p.override("^(workload|replica)$", "custom.width", 124).override("^target$", "custom.width", 104).
+	p.override("^(workload|address)$", "custom.width", 124).override("^target$", "custom.width", 104).
 		override("^(model|namespace)$", "custom.width", 84, "custom.filterable", false).
 		override("^(cluster|rank)$", "custom.width", 64, "custom.filterable", false)
 	for _, c := range columns {

@@ -50,7 +50,6 @@ type panel struct {
 	GridPos         gridPos  `json:"gridPos"`
 	Collapsed       *bool    `json:"collapsed,omitempty"` // of rows
 	Datasource      object   `json:"datasource,omitempty"`
-	Interval        string   `json:"interval,omitempty"` // least step
 	Targets         []target `json:"targets,omitempty"`
 	FieldConfig     object   `json:"fieldConfig,omitempty"`
 	Options         object   `json:"options,omitempty"`
@@ -75,6 +74,7 @@ type target struct {
 	Instant      bool   `json:"instant,omitempty"`
 	Range        bool   `json:"range,omitempty"`
 	Exemplar     bool   `json:"exemplar,omitempty"`
+	Interval     string `json:"interval"` // least step
 }
 
 // prometheus is the data source that the variable selects.
@@ -90,10 +90,46 @@ func newBoard(uid, title, description string, annotations []object, variables ..
 			{"type": "dashboards", "title": "replayd", "tags": []string{"replayd"}, "asDropdown": false, "includeVars": true, "keepTime": true, "targetBlank": false, "icon": "external link"},
 		},
 		Annotations: object{"list": annotations},
-		Templating:  object{"list": variables},
+		Templating:  object{"list": append(variables, scrape())},
 	}
 	b.opensPage("Runbook", runbook)
 	return b
+}
+
+// rewrite changes each expression, and says whether any has become another.
+func (b *board) rewrite(as func(string) string) (changed bool) {
+	one := func(expr string) string {
+		now := as(expr)
+		changed = changed || now != expr
+		return now
+	}
+	for _, p := range b.all() {
+		for i := range p.Targets {
+			p.Targets[i].Expr = one(p.Targets[i].Expr)
+		}
+	}
+	for _, a := range b.Annotations["list"].([]object) {
+		a["expr"] = one(a["expr"].(string))
+	}
+	for _, v := range b.Templating["list"].([]object) {
+		if v["type"] == "query" {
+			v["definition"] = one(v["definition"].(string))
+			v["query"].(object)["query"] = v["definition"]
+		}
+	}
+	return changed
+}
+
+// equals compares variables of a single choice with "=": Grafana escapes the values of the others only, and "llm-3.1" as a
+// pattern is "llm-3-1" too.
+func (b *board) equals(expr string) string {
+	for _, v := range b.Templating["list"].([]object) {
+		if many, listed := v["multi"].(bool); listed && !many {
+			name := `"$` + v["name"].(string) + `"`
+			expr = strings.ReplaceAll(expr, "=~"+name, "="+name)
+		}
+	}
+	return expr
 }
 
 // row begins a group of panels under a title.
@@ -165,7 +201,7 @@ func newPanel(kind, title, unit, description, section string, queries []query) *
 	}
 	for i, q := range queries {
 		p.Targets = append(p.Targets, target{
-			RefID: string(rune('A' + i)), Datasource: prometheus(), Expr: strings.TrimSpace(q.expr), LegendFormat: q.legend, Range: true,
+			RefID: string(rune('A' + i)), Datasource: prometheus(), Expr: strings.TrimSpace(q.expr), LegendFormat: q.legend, Range: true, Interval: "$scrape",
 		})
 	}
 	return p

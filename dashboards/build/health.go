@@ -23,7 +23,7 @@ func health() *board {
 		// The process comes before the workload: an alert on a process has no workload, and its link selects the
 		// process's first one.
 		choices("instance", "Process", `label_values(replayd_requests_expected_total{`+here+`}, instance)`),
-		workload(`,instance=~"$instance"`), targetOf(`,instance=~"$instance",workload=~"$workload"`), model(), kind())
+		workload(`,instance=~"$instance"`), targetOf(`,instance=~"$instance",workload=~"$workload"`), model())
 	b.put(4, 3, checks()...)
 
 	b.row("Lateness: is the load sent on time?")
@@ -50,11 +50,11 @@ func rateOf(name, more, window string) string {
 
 // ofProcess limits a series that every process has to the processes that play the workload.
 func ofProcess(expr string) string {
-	return expr + ` and on (cluster, namespace, job, instance) replayd_requests_expected_total{` + mine + `}`
+	return expr + ` and on (cluster, namespace, job, instance, pod, container, endpoint) replayd_requests_expected_total{` + mine + `}`
 }
 
 func mineQuantile(q float64, name string) string {
-	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_${kind}{%s}[$__rate_interval])))`, q, name, mine)
+	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_seconds_bucket{%s}[$__rate_interval])))`, q, name, mine)
 }
 
 // waits plots a histogram of replayd itself. The mean is exact, a quantile is not: for values of 0, p99 is the 100 µs
@@ -218,7 +218,7 @@ func changes() *panel {
 func unread() *panel {
 	return timeseries("Pages that cannot be scraped", "short",
 		"Metrics pages that cannot be scraped: replayd's by Prometheus, engines' by at least one replayd, and GPUs'. 0 is good; no line means that none is configured. replayd: check the process. Engines, GPUs: the log of replayd and the next panels have the reason.", "ReplaydEngineUnseen",
-		query{down(`up{` + process + `} and on (cluster, namespace, job, instance) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])`), "replayd"},
+		query{down(`up{` + process + `} and on (cluster, namespace, job, instance, pod, container, endpoint) present_over_time(replayd_requests_expected_total{` + mine + `}[1h])`), "replayd"},
 		query{down(enginesUp), "engines"}, query{down(`replayd_gpu_up{` + onTarget + `}`), "GPUs"}).
 		set(object{"min": 0, "decimals": 0}).custom(object{"axisSoftMax": 1}).colored("^replayd$", "red").colored("^engines$", orange).colored("^GPUs$", purple)
 }
@@ -231,7 +231,7 @@ func down(each string) string {
 func scrapeTime() *panel {
 	return timeseries("Scrape duration", "s",
 		"Scrape duration of each engine's page and each GPU source. It does not delay requests. Near the interval, the figures are old. Long scrapes: a large page (classic histograms of many models), or a busy API server.", "ReplaydEngineUnseen",
-		query{`max by (cluster, namespace, replica) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{replica}}"},
+		query{`max by (cluster, namespace, address) (replayd_engine_scrape_duration_seconds{` + onTarget + `})`, "engine {{address}}"},
 		query{`max by (cluster, namespace, address) (replayd_gpu_scrape_duration_seconds{` + onTarget + `})`, "GPUs {{address}}"}).set(object{"min": 0})
 }
 

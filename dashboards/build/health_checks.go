@@ -12,7 +12,7 @@ func check(title, unit, description, section, expr string, decimals int, steps .
 }
 
 func checks() []*panel {
-	engines := `sum(1 - min by (cluster, namespace, target, replica) (replayd_engine_up{` + onTarget + `}))`
+	engines := `sum(1 - min by (cluster, namespace, target, address) (replayd_engine_up{` + onTarget + `}))`
 	ok := rateOf("requests", `,outcome="ok"`, "5m")
 	return []*panel{
 		check("Own lateness", "s", "Mean lateness over 5 minutes without lane wait. Yellow from 5 ms, red from 50 ms: the load is not the trace's. Check the CPU panels below first.",
@@ -34,7 +34,7 @@ func checks() []*panel {
 		check("Length mismatches", "percentunit", "Fraction of the ok answers of 5 minutes with another length than the trace asks for, of the prompt or of the output, whichever has more, or without usage. Red: the latencies are for other work than the trace's.",
 			"ReplaydOutputShort", `(max(sum by (kind) (rate(replayd_length_mismatch_total{`+mine+`}[5m]))) + `+rateOf("responses_without_usage", "", "5m")+`) / (`+ok+` > 0)`, 1, step{1e-9, "yellow"}, step{0.05, "red"}),
 		check("Records lost", "short", "Records of the last 15 minutes that are in no file: the disk is full, slow or not writable. Metrics are not affected. The log says which.",
-			"ReplaydRecordsLost", `sum(`+ofProcess(`increase(replayd_record_errors_total{`+process+`}[15m])`)+`)`, 0, step{1e-9, "red"}),
+			"ReplaydRecordsLost", `sum(`+ofProcess(risen(`replayd_record_errors_total{`+process+`}`, "15m"))+`)`, 0, step{1e-9, "red"}),
 		check("Configuration", "short", "Whether the latest reload succeeded in all processes. Red: the old configuration stays in effect; the log has every error with its line.",
 			"ReplaydReloadFailed", `min(`+ofProcess(`replayd_config_last_reload_successful{`+process+`}`)+`)`, 0, step{1, "green"}).
 			word("1", "as written", "green").word("0", "refused", "red"),

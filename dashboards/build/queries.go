@@ -15,8 +15,8 @@ const of = here + `,workload=~"$workload",target=~"$target",model=~"$model"`
 // onTarget selects the target that was chosen: its engine and GPUs.
 const onTarget = here + `,target=~"$target"`
 
-// quantile is a quantile of a client's histogram, native or classic by the variable kind. name is without "replayd_"
-// and "_seconds". offset is empty or ends the selector.
+// quantile is a quantile of a client's histogram. name is without "replayd_" and "_seconds". offset is empty or ends the
+// selector.
 func quantile(q float64, name, offset string) string {
 	return quantileAt("$__rate_interval", q, name, offset)
 }
@@ -27,10 +27,10 @@ func quantileOver(window string, q float64, name string) string {
 }
 
 func quantileAt(window string, q float64, name, offset string) string {
-	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_${kind}{%s}[%s]%s)))`, q, name, of, window, offset)
+	return fmt.Sprintf(`histogram_quantile(%v, sum by (le) (rate(replayd_%s_seconds_bucket{%s}[%s]%s)))`, q, name, of, window, offset)
 }
 
-// sumOf and countOf are the sum and the count of a histogram of either kind in a window.
+// sumOf and countOf are the sum and the count of a histogram in a window.
 func sumOf(selector, name, window string) string { return ofHistogram("sum", selector, name, window) }
 
 func countOf(selector, name, window string) string {
@@ -38,7 +38,7 @@ func countOf(selector, name, window string) string {
 }
 
 func ofHistogram(what, selector, name, window string) string {
-	return fmt.Sprintf(`(sum(histogram_%[1]s(rate(replayd_%[3]s_seconds{%[2]s}[%[4]s]))) or sum(rate(replayd_%[3]s_seconds_%[1]s{%[2]s}[%[4]s])))`, what, selector, name, window)
+	return fmt.Sprintf(`sum(rate(replayd_%s_seconds_%s{%s}[%s]))`, name, what, selector, window)
 }
 
 // ownLateness is the mean lateness without lane wait, as in workload:replayd_own_lateness_seconds:mean5m.

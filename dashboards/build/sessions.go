@@ -34,7 +34,7 @@ func sessionParts() *panel {
 
 func cachedOfSessions() *panel {
 	mean := func(what string) string {
-		return fmt.Sprintf(`(sum(histogram_%[1]s(rate(replayd_session_cached_ratio{%[2]s}[1h]))) or sum(rate(replayd_session_cached_ratio_%[1]s{%[2]s}[1h])))`, what, of)
+		return fmt.Sprintf(`sum(rate(replayd_session_cached_ratio_%s{%s}[1h]))`, what, of)
 	}
 	return timeseries("Cached prompt tokens of sessions", "percentunit",
 		"Mean share of a session's prompt tokens that the engine had in its prefix cache, as its answers say, of sessions that ended ok in the last hour. It falls if a router sends turns to replicas without the prefix, or if the cache is too small. No data: the engine does not report cached tokens.",

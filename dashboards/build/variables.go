@@ -44,16 +44,14 @@ func model() object {
 	return choices("model", "Model", `label_values(replayd_requests_expected_total{`+onTarget+`}, model)`)
 }
 
-// kind is how histograms are read; its value is the end of their names. Native histograms come first, if there are any.
-// Like before, kind looks a day back: what a replayd measured before it went down must stay visible.
-func kind() object {
-	one := func(text, ending, promQL string) string {
-		return `label_replace(label_replace(` + promQL + `, "kind", "` + text + `", "", ""), "value", "` + ending + `", "", "")`
-	}
-	v := choice("kind", "Histograms", `query_result(`+
-		one("native", "seconds", `group(present_over_time(replayd_ttft_seconds{`+onTarget+`}[1d]))`)+` or `+
-		one("classic", "seconds_bucket", `group(present_over_time(replayd_ttft_seconds_bucket{`+onTarget+`,le="+Inf"}[1d]))`)+`)`)
-	v["regex"], v["sort"] = `/kind="(?<text>\w+)",\s*value="(?<value>\w+)"/`, 0
+// scrape is the interval at which Prometheus scrapes replayd: the least step of each query. $__rate_interval is at least four of
+// it, whatever Grafana's data source is set to.
+func scrape() object {
+	v := choice("scrape", "Scraped each", "5s,10s,15s,30s,1m")
+	v["type"], v["query"], v["current"] = "custom", v["definition"], object{"text": "15s", "value": "15s"}
+	delete(v, "definition")
+	delete(v, "datasource")
+	delete(v, "refresh")
 	return v
 }
 
@@ -66,8 +64,8 @@ func before() object {
 	const loop = `replayd_loop_duration_seconds{` + of + `}`
 	v := choice("before", "Compare with", `query_result(`+
 		one("1 loop ago", `round(1000 * (max(`+loop+`) or max(last_over_time(`+loop+`[1d]))) >= 1000)`)+` or `+
-		one("1 day ago", `vector(86400000)`)+` or `+one("1 week ago", `vector(604800000)`)+`)`)
-	v["regex"], v["sort"] = `/before="(?<text>[^"]+)"\} (?<value>\d+) /`, 0
+		one("a day ago", `vector(86400000)`)+` or `+one("a week ago", `vector(604800000)`)+`)`)
+	v["regex"], v["sort"] = `/before="(?<text>[^"]+)"\} (?<value>\d+) /`, 1 // by name: the loop is first, in whatever order they come
 	return v
 }
 
@@ -75,23 +73,33 @@ func before() object {
 // event would be between two steps.
 func annotations() []object {
 	return []object{
-		mark("Reloads", "blue", `changes(replayd_config_last_reload_success_timestamp_seconds{`+here+`}[$__rate_interval]) > 0
-  and on (cluster, namespace, job, instance) replayd_requests_expected_total{`+of+`}`, "Reload", "{{instance}}"),
-		mark("Loops", "rgba(160, 160, 160, 0.6)", `max by (cluster, namespace, workload, target) (changes(replayd_loop{`+of+`}[$__rate_interval])) > 0`,
+		mark("Reloads", "blue", changed(`replayd_config_last_reload_success_timestamp_seconds{`+here+`}`)+`
+  and on (cluster, namespace, job, instance, pod, container, endpoint) replayd_requests_expected_total{`+of+`}`, "Reload", "{{instance}}"),
+		mark("Loops", "rgba(160, 160, 160, 0.6)", `max by (cluster, namespace, workload, target) (`+changed(`replayd_loop{`+of+`}`)+`)`,
 			"A loop begins", "{{workload}} on {{target}}"),
 		mark("Guard", "orange", `max by (cluster, namespace, workload, target, limit) (max_over_time(replayd_guard_open{`+of+`}[$__rate_interval])) > 0`,
 			"The guard is open: {{limit}}", "{{workload}} on {{target}}"),
-		mark("Engine restarts", "red", `max by (cluster, namespace, target, replica) (increase(replayd_engine_restarts_total{`+onTarget+`}[$__rate_interval])) > 0`,
-			"The engine restarted", "{{target}} {{replica}}"),
+		mark("Engine restarts", "red", `max by (cluster, namespace, target, address) (`+changed(`replayd_engine_restarts_total{`+onTarget+`}`)+`)`,
+			"The engine restarted", "{{target}} {{address}}"),
 		mark("Unreachable", "red", `max by (cluster, namespace, target) (1 - min_over_time(replayd_target_up{`+onTarget+`}[$__rate_interval])) > 0`,
 			"The target is unreachable", "{{target}}"),
 	}
 }
 
+// changed selects series whose value changed within a step. changes() counts the birth of a series too, on some servers.
+func changed(series string) string {
+	return `(max_over_time(` + series + `[$__rate_interval]) != min_over_time(` + series + `[$__rate_interval]))`
+}
+
+// risen is by how much counters have risen within a window. increase() counts what a new series begins with, on some servers.
+func risen(series, window string) string {
+	return `(` + series + ` - min_over_time(` + series + `[` + window + `]))`
+}
+
 // mark is one annotation.
 func mark(name, color, promQL, title, text string) object {
 	return object{
-		"name": name, "datasource": prometheus(), "enable": true, "hide": false, "iconColor": color, "expr": promQL, "step": "15s",
+		"name": name, "datasource": prometheus(), "enable": true, "hide": false, "iconColor": color, "expr": promQL, "step": "$scrape",
 		"titleFormat": title, "textFormat": text, "tagKeys": "", "useValueForTime": false,
 	}
 }

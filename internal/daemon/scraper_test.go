@@ -71,8 +71,8 @@ func TestOnePageHoldsAll(t *testing.T) {
 	})
 	documented := map[string]outside.Documented{}
 	for heading, common := range map[string]map[string][]string{
-		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "replica"}},
-		"The routers": {"series": {"target", "replica"}},
+		"Workloads": {"series": {"workload", "target", "model"}}, "The process": {"series": nil}, "The engines": {"series": {"target", "address"}},
+		"The routers": {"series": {"target", "address"}},
 		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
 		"The GPUs":    {"series": {"target", "source", "address"}, "figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"}},
 	} {

@@ -21,7 +21,7 @@ const (
 type Sampler struct {
 	series map[string]*result.ServerSeries
 	beyond map[string]bool         // series that are not kept, at most maxSeries
-	pages  map[[2]string]time.Time // the first whole one of each engine, by target and replica
+	pages  map[[2]string]time.Time // the first whole one of each engine, by target and address
 	every  int                     // calls of Take per sample that is kept
 	looks  int
 	times  int // samples of the longest series
@@ -105,7 +105,7 @@ func labelsOf(s *scrape.Series) map[string]string {
 
 // pageOf identifies the page of an engine.
 func pageOf(labels map[string]string) [2]string {
-	return [2]string{labels["target"], labels["replica"]}
+	return [2]string{labels["target"], labels["address"]}
 }
 
 func (s *Sampler) add(one sample) {

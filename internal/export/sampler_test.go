@@ -12,7 +12,7 @@ import (
 
 // values returns what an engine has reported at an instant.
 func values(at time.Time, tokens, running float64) []scrape.Values {
-	labels := []*dto.LabelPair{scrape.Pair("replica", "r"), scrape.Pair("target", "t")}
+	labels := []*dto.LabelPair{scrape.Pair("address", "r"), scrape.Pair("target", "t")}
 	gauge := &scrape.Family{Name: "replayd_engine_requests_running", Kind: scrape.Gauge}
 	counter := &scrape.Family{Name: "replayd_engine_generation_tokens_total", Kind: scrape.Counter}
 	return []scrape.Values{{Target: "t", Up: true, At: at, Series: []*scrape.Series{

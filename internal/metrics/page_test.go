@@ -213,8 +213,8 @@ func TestPageAfterRequests(t *testing.T) {
 	f(2, "slo_violations_total", "slo=tpot")
 	f(1, "slo_violations_total", "slo=e2e")
 	f(3, "slo_violations_total", "slo=error")
-	f(1, "replica_requests_total", "replica=engine-0")
-	f(2, "replica_requests_total", "replica=engine-1")
+	f(1, "replica_requests_total", "replica_name=engine-0")
+	f(2, "replica_requests_total", "replica_name=engine-1")
 	f(3, "replica_requests_total") // the other answers name none
 	f(1, "session_replica_changes_total")
 	f(1, "timestamp_source_info", "source=kernel") // the source of the truncated answer, the latest with chunks

@@ -35,7 +35,7 @@ func TestNamesOfAFleetKeepTheirPlaces(t *testing.T) {
 				sent++
 			}
 			p := gather(t, reg)
-			if got := p.sum("replayd_replica_requests_total", "replica="+pods[0], "model="+model); got < 1 {
+			if got := p.sum("replayd_replica_requests_total", "replica_name="+pods[0], "model="+model); got < 1 {
 				t.Fatalf("%s: want requests of %s, got %v", model, pods[0], got)
 			}
 			if n := len(p.metrics("replayd_target_info", "model="+model)); n != 1 {

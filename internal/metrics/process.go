@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,9 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped
 	if dropped == nil {
 		dropped = func() uint64 { return 0 }
 	}
+	started := prometheus.NewGauge(prometheus.GaugeOpts(opts("start_time_seconds",
+		"Start time of the process since unix epoch in seconds.")))
+	started.Set(float64(loaded.UnixNano()) / 1e9)
 	p := &Process{
 		successful: prometheus.NewGauge(prometheus.GaugeOpts(opts("config_last_reload_successful",
 			"Whether the last configuration reload attempt was successful."))),
@@ -31,12 +35,12 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped
 			"Timestamp of the last successful configuration reload."))),
 	}
 	reg.MustRegister(
-		p.successful, p.successTime,
+		p.successful, p.successTime, started,
 		prometheus.NewCounterFunc(prometheus.CounterOpts(opts("log_lines_dropped_total",
 			"Log lines that could not be written: stderr was closed, or was not read in time.")),
 			func() float64 { return float64(dropped()) }),
 		version.NewCollector(namespace),
-		collectors.NewGoCollector(),
+		openMetrics{collectors.NewGoCollector()},
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	for _, r := range scarce.Resources() {
@@ -60,4 +64,32 @@ func (p *Process) Reloaded(err error, at time.Time) {
 	}
 	p.successful.Set(1)
 	p.successTime.Set(float64(at.UnixNano()) / 1e9)
+}
+
+// openMetrics is Go's collector without the counter go_memstats_alloc_bytes_total. In OpenMetrics it is of the family
+// go_memstats_alloc_bytes, which is a gauge here, and strict parsers refuse a page with both.
+type openMetrics struct{ prometheus.Collector }
+
+// Describe implements prometheus.Collector.
+func (c openMetrics) Describe(ch chan<- *prometheus.Desc) {
+	passed(c.Collector.Describe, ch, func(d *prometheus.Desc) *prometheus.Desc { return d })
+}
+
+// Collect implements prometheus.Collector.
+func (c openMetrics) Collect(ch chan<- prometheus.Metric) {
+	passed(c.Collector.Collect, ch, prometheus.Metric.Desc)
+}
+
+// passed hands on what comes from a collector, but for the counter.
+func passed[T any](from func(chan<- T), to chan<- T, of func(T) *prometheus.Desc) {
+	all := make(chan T)
+	go func() {
+		defer close(all)
+		from(all)
+	}()
+	for v := range all {
+		if !strings.Contains(of(v).String(), `"go_memstats_alloc_bytes_total"`) {
+			to <- v
+		}
+	}
 }

@@ -48,11 +48,15 @@ func TestProcess(t *testing.T) {
 	f(loaded+2.5, "replayd_config_last_reload_success_timestamp_seconds")
 
 	page := gather(t, reg)
-	for _, name := range []string{"go_goroutines", "process_start_time_seconds"} {
+	for _, name := range []string{"go_goroutines", "go_memstats_alloc_bytes", "process_start_time_seconds"} {
 		if page[name] == nil {
 			t.Errorf("no %s", name)
 		}
 	}
+	if page["go_memstats_alloc_bytes_total"] != nil {
+		t.Error("want no go_memstats_alloc_bytes_total: as OpenMetrics it is of another family's name")
+	}
+	f(loaded, "replayd_start_time_seconds")
 }
 
 func TestCgroupIsFound(t *testing.T) {

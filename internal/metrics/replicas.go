@@ -7,7 +7,7 @@ import (
 	"replayd/internal/measure"
 )
 
-// Bounds of the label replica of a workload. At most 64 engines of one target are scraped: so many can be replaced three times within six
+// Bounds of the label replica_name of a workload. At most 64 engines of one target are scraped: so many can be replaced three times within six
 // hours.
 const (
 	maxReplicas   = 256

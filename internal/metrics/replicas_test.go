@@ -36,18 +36,18 @@ func TestReplicasAreBounded(t *testing.T) {
 	if n := len(p.metrics(replicaFamily)); n != maxReplicas+1 {
 		t.Errorf("want %d replicas, got %d", maxReplicas+1, n)
 	}
-	for label, want := range map[string]float64{"replica=engine-0": 2, "replica=engine-255": 2, "replica=engine-256": 0, "replica=other": 89} {
+	for label, want := range map[string]float64{"replica_name=engine-0": 2, "replica_name=engine-255": 2, "replica_name=engine-256": 0, "replica_name=other": 89} {
 		if got := p.sum(replicaFamily, label); got != want {
 			t.Errorf("%s: want %v, got %v", label, want, got)
 		}
 	}
-	if got := p.sum("replayd_label_overflow_total", "label=replica"); got != 88 {
+	if got := p.sum("replayd_label_overflow_total", "label=replica_name"); got != 88 {
 		t.Errorf("want 88 requests of replicas without a place, got %v", got)
 	}
 	other := m.Workload(Labels{Workload: "other", Target: "vllm", Model: "qwen"}, WorkloadOptions{Replicas: true})
 	answeredBy(other, "a\xffb")
 	answeredBy(other, "a\xfeb")
-	if got := gather(t, reg).sum(replicaFamily, "workload=other", "replica=a\uFFFDb"); got != 2 {
+	if got := gather(t, reg).sum(replicaFamily, "workload=other", "replica_name=a\uFFFDb"); got != 2 {
 		t.Errorf("want invalid bytes replaced, got %v requests", got)
 	}
 }
@@ -64,7 +64,7 @@ func TestReplicasOfAReturningWorkload(t *testing.T) {
 	w = m.Workload(labels, WorkloadOptions{Replicas: true})
 	answeredBy(w, "a")
 	p := gather(t, reg)
-	if got := p.sum("replayd_replica_requests_total", "replica=a"); got != 2 {
+	if got := p.sum("replayd_replica_requests_total", "replica_name=a"); got != 2 {
 		t.Errorf("want 2 requests, got %v", got)
 	}
 	if got := p.sum("replayd_session_replica_changes_total"); got != 1 {

@@ -144,7 +144,7 @@ func (w *Workload) Finished(r *measure.Request) {
 		c.add(r, broken, w.options.FreeOutput)
 	})
 	if !counted {
-		w.overflow.Add(bounded.Replica, 1)
+		w.overflow.Add(bounded.ReplicaName, 1)
 	}
 	s.observeSent(r)
 	if r.Outcome == measure.OK {
@@ -237,11 +237,19 @@ func (s *series) observeLatencies(r *measure.Request) {
 	}
 }
 
-// exemplar returns the exemplar labels of a request, or nil if client_golang would panic: names and values together may
-// have 128 runes.
+// exemplar returns the exemplar labels of a request, or nil without an id. Names and values together may have 128 runes, or
+// client_golang panics: a longer id loses its beginning, for its end has the loop and the row.
 func exemplar(id string) prometheus.Labels {
-	if id == "" || !utf8.ValidString(id) || utf8.RuneCountInString(exemplarLabel)+utf8.RuneCountInString(id) > prometheus.ExemplarMaxRunes {
+	if id == "" {
 		return nil
+	}
+	const most = prometheus.ExemplarMaxRunes - len(exemplarLabel)
+	if !utf8.ValidString(id) || utf8.RuneCountInString(id) > most {
+		runes := []rune(id)
+		if len(runes) > most {
+			runes = append([]rune("…"), runes[len(runes)-most+1:]...)
+		}
+		id = string(runes)
 	}
 	return prometheus.Labels{exemplarLabel: id}
 }

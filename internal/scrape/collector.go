@@ -121,7 +121,7 @@ func (c *Collector) shown() map[address]*engine {
 		shown[a] = e
 	}
 	c.mu.Unlock()
-	c.Overflow.Add(bounded.Replica, out)
+	c.Overflow.Add(bounded.Address, out)
 	return shown
 }
 

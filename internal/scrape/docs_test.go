@@ -27,7 +27,7 @@ func allRows(of *Role) []Row {
 // The tables in docs/reference/metrics.md list the series that the page can show.
 func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	for role, section := range map[*Role]string{Engines: "The engines", Routers: "The routers"} {
-		want, err := outside.Tables(metricsDoc, section, map[string][]string{"series": {"target", "replica"}})
+		want, err := outside.Tables(metricsDoc, section, map[string][]string{"series": {"target", "address"}})
 		if err != nil {
 			t.Fatal(err)
 		}

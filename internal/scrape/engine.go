@@ -178,12 +178,12 @@ func (e *engine) load(interval time.Duration) (l limits.Load, looked bool, err e
 
 // series returns the series of a reading. The first one names what answers.
 func (role *Role) series(a address, r *Reading) []*Series {
-	target, replica := Pair("target", a.target), Pair("replica", a.replica)
-	names := []*dto.LabelPair{Pair(role.noun, r.Engine), Pair("model_name", string(r.Model)), replica, target}
+	at, target := Pair("address", a.replica), Pair("target", a.target)
+	names := []*dto.LabelPair{Pair(role.noun, r.Engine), Pair("model_name", string(r.Model)), at, target}
 	slices.SortFunc(names, func(a, b *dto.LabelPair) int { return strings.Compare(a.GetName(), b.GetName()) })
 	list := []*Series{{Family: role.info, Labels: names, Value: 1}}
 	for _, f := range r.Figures {
-		labels := []*dto.LabelPair{Pair("rank", string(f.Rank)), replica, target}
+		labels := []*dto.LabelPair{at, Pair("rank", string(f.Rank)), target}
 		list = append(list, &Series{named(role.quantities, f.Quantity.Name).Family, labels, false, f.Value, f.Buckets})
 	}
 	return list

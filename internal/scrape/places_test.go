@@ -265,7 +265,7 @@ func TestAddressesAreBounded(t *testing.T) {
 		if len(seen) != maxAddresses {
 			t.Errorf("want %d of 1000 engines on the page, got %d", maxAddresses, len(seen))
 		}
-		if got := overflowed(t, f.registry)["replica"]; got != 1000-maxAddresses {
+		if got := overflowed(t, f.registry)["address"]; got != 1000-maxAddresses {
 			t.Errorf("want %d without a place, got %v", 1000-maxAddresses, got)
 		}
 	})

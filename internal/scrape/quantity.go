@@ -60,7 +60,7 @@ func quantityIn(space, name string, kind Kind, help string) *Quantity {
 	if strings.HasSuffix(name, "_ratio") {
 		most = 1
 	}
-	return &Quantity{name, NewFamily(series, help, kind, []string{"target", "replica", "rank"}), most}
+	return &Quantity{name, NewFamily(series, help, kind, []string{"target", "address", "rank"}), most}
 }
 
 // canBe reports whether the quantity can have a value.

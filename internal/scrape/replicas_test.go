@@ -123,8 +123,8 @@ func TestReplicas(t *testing.T) {
 	figures := []string{"requests_waiting", "up"}
 	a, b := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.2:%d", port)
 	both := []string{
-		`requests_waiting{rank="0",replica="` + a + `",target="vllm"} 3`, `requests_waiting{rank="0",replica="` + b + `",target="vllm"} 4`,
-		`requests_waiting{rank="1",replica="` + b + `",target="vllm"} 5`, `up{replica="` + a + `",target="vllm"} 1`, `up{replica="` + b + `",target="vllm"} 1`,
+		`requests_waiting{address="` + a + `",rank="0",target="vllm"} 3`, `requests_waiting{address="` + b + `",rank="0",target="vllm"} 4`,
+		`requests_waiting{address="` + b + `",rank="1",target="vllm"} 5`, `up{address="` + a + `",target="vllm"} 1`, `up{address="` + b + `",target="vllm"} 1`,
 	}
 	f.want(t, slices.Clone(figures), both...)
 	if l, err := target.Load(); err != nil || l.Waiting != 9 || l.KVCacheUsage != 0.9 {

@@ -27,13 +27,13 @@ var (
 
 func newRole(noun, key, space string, table func() ([]Row, error), list []*Quantity) *Role {
 	desc := func(name, help string, more ...string) *prometheus.Desc {
-		return prometheus.NewDesc(space+name, help, append([]string{"target", "replica"}, more...), nil)
+		return prometheus.NewDesc(space+name, help, append([]string{"target", "address"}, more...), nil)
 	}
 	page := "the " + noun + "'s page"
 	return &Role{
 		noun: noun, key: key, table: table, quantities: list,
 		info: NewFamily(space+"info", "The "+noun+" by its page, and the model that the page names.", Info,
-			[]string{"target", "replica", noun, "model_name"}),
+			[]string{"target", "address", noun, "model_name"}),
 
 		up:       desc("up", "1 when the latest scrape of "+page+" gave a whole page."),
 		duration: desc("scrape_duration_seconds", "Time that the latest scrape of "+page+" took."),

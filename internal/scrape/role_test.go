@@ -103,7 +103,7 @@ func TestMappedRouter(t *testing.T) {
 	if load, err := target.Load(); err != nil || load.Waiting != 7 {
 		t.Errorf("want 7 waiting requests, got %v, %v", load.Waiting, err)
 	}
-	f.want(t, []string{"info"}, `info{engine="custom",model_name="",replica="there:29000",target="vllm"} 1`)
+	f.want(t, []string{"info"}, `info{address="there:29000",engine="custom",model_name="",target="vllm"} 1`)
 }
 
 // A router's page has the same labels as an engine's, under names of its own, and its own texts.
@@ -119,12 +119,12 @@ func TestRouterSeries(t *testing.T) {
 	target.endpoints[0].scrape(t.Context())
 	got := f.shown(t, "replayd_router_info", "replayd_router_up", "replayd_router_requests_waiting", "replayd_router_requests_running",
 		"replayd_router_replicas_ready", "replayd_router_bad_samples_total")
-	at := `replica="router:29000",target="vllm"} `
+	at := `address="router:29000",target="vllm"} `
 	want := []string{
 		`replayd_router_bad_samples_total{` + at + `0`,
-		`replayd_router_info{model_name="",replica="router:29000",router="smg",target="vllm"} 1`,
-		`replayd_router_replicas_ready{rank="",` + at + `2`, `replayd_router_requests_running{rank="",` + at + `6`,
-		`replayd_router_requests_waiting{rank="",` + at + `6`, `replayd_router_up{` + at + `1`,
+		`replayd_router_info{address="router:29000",model_name="",router="smg",target="vllm"} 1`,
+		`replayd_router_replicas_ready{address="router:29000",rank="",target="vllm"} 2`, `replayd_router_requests_running{address="router:29000",rank="",target="vllm"} 6`,
+		`replayd_router_requests_waiting{address="router:29000",rank="",target="vllm"} 6`, `replayd_router_up{` + at + `1`,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("want\n%s\ngot\n%s", strings.Join(want, "\n"), strings.Join(got, "\n"))

@@ -10,7 +10,7 @@ import (
 )
 
 // counted begins the line of replayd's page with the finished requests.
-const counted = `requests_finished_total{rank="0",replica="engine:8000",target="vllm"} `
+const counted = `requests_finished_total{address="engine:8000",rank="0",target="vllm"} `
 
 // Settle ends with the first two readings that count as many finished requests, and with nothing later than its
 // context.
@@ -120,7 +120,7 @@ func TestSettleBesideAHangingScrape(t *testing.T) {
 			if took := time.Since(begin); took != 2*time.Second {
 				t.Errorf("want it to end with its context, got %v", took)
 			}
-			f.want(t, []string{"up"}, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up"}, `up{address="engine:8000",target="vllm"} 1`)
 		})
 	})
 }

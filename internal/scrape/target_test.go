@@ -28,31 +28,31 @@ func TestEngineIsLost(t *testing.T) {
 		}
 		while(t, target, func() {
 			pass(time.Second)
-			f.want(t, slices.Clone(figures), `age_seconds{replica="engine:8000",target="vllm"} 1`, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, slices.Clone(figures), `age_seconds{address="engine:8000",target="vllm"} 1`, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 1`)
 			e.mu.Lock()
 			e.status = http.StatusServiceUnavailable
 			e.mu.Unlock()
 			pass(9 * time.Second) // after two more failed scrapes
-			f.want(t, slices.Clone(figures), `age_seconds{replica="engine:8000",target="vllm"} 10`, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 0`)
+			f.want(t, slices.Clone(figures), `age_seconds{address="engine:8000",target="vllm"} 10`, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 0`)
 			if l, err := target.Load(); err != nil || l.Waiting != 3 || !math.IsNaN(l.KVCacheUsage) {
 				t.Errorf("two missed scrapes: want 3 waiting and no usage, got %+v, %v", l, err)
 			}
 			pass(5 * time.Second)
-			f.want(t, slices.Clone(figures), `age_seconds{replica="engine:8000",target="vllm"} 15`, `up{replica="engine:8000",target="vllm"} 0`)
+			f.want(t, slices.Clone(figures), `age_seconds{address="engine:8000",target="vllm"} 15`, `up{address="engine:8000",target="vllm"} 0`)
 			if _, err := target.Load(); err == nil || !strings.Contains(err.Error(), "503") {
 				t.Errorf("three missed scrapes: want to be blind and told why, got %v", err)
 			}
 			f.want(t, []string{"scrape_errors_total"},
-				`scrape_errors_total{reason="connect",replica="engine:8000",target="vllm"} 0`, `scrape_errors_total{reason="content_type",replica="engine:8000",target="vllm"} 0`,
-				`scrape_errors_total{reason="http",replica="engine:8000",target="vllm"} 3`, `scrape_errors_total{reason="parse",replica="engine:8000",target="vllm"} 0`,
-				`scrape_errors_total{reason="stale",replica="engine:8000",target="vllm"} 0`,
-				`scrape_errors_total{reason="timeout",replica="engine:8000",target="vllm"} 0`, `scrape_errors_total{reason="too_large",replica="engine:8000",target="vllm"} 0`,
-				`scrape_errors_total{reason="unknown",replica="engine:8000",target="vllm"} 0`)
+				`scrape_errors_total{address="engine:8000",reason="connect",target="vllm"} 0`, `scrape_errors_total{address="engine:8000",reason="content_type",target="vllm"} 0`,
+				`scrape_errors_total{address="engine:8000",reason="http",target="vllm"} 3`, `scrape_errors_total{address="engine:8000",reason="parse",target="vllm"} 0`,
+				`scrape_errors_total{address="engine:8000",reason="stale",target="vllm"} 0`,
+				`scrape_errors_total{address="engine:8000",reason="timeout",target="vllm"} 0`, `scrape_errors_total{address="engine:8000",reason="too_large",target="vllm"} 0`,
+				`scrape_errors_total{address="engine:8000",reason="unknown",target="vllm"} 0`)
 			e.mu.Lock()
 			e.status = 0
 			e.mu.Unlock()
 			pass(5 * time.Second)
-			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 1`)
 		})
 		f.want(t, slices.Clone(figures))
 		if n := strings.Count(f.log.String(), "cannot be scraped"); n != 1 {
@@ -115,9 +115,9 @@ func TestOwnShortageIsNotTheEngine(t *testing.T) {
 			e.fails = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", syscall.EMFILE)}
 			e.mu.Unlock()
 			pass(9 * time.Second)
-			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 1`)
 			pass(15 * time.Second)
-			f.want(t, []string{"up", "requests_waiting", "restarts_total"}, `restarts_total{replica="engine:8000",target="vllm"} 0`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up", "requests_waiting", "restarts_total"}, `restarts_total{address="engine:8000",target="vllm"} 0`, `up{address="engine:8000",target="vllm"} 1`)
 			if l, err := target.Load(); err == nil || !l.Unread {
 				t.Errorf("want no load after it was not read for so long, by replayd's own fault, got %+v, %v", l, err)
 			}
@@ -125,7 +125,7 @@ func TestOwnShortageIsNotTheEngine(t *testing.T) {
 			e.fails = nil
 			e.mu.Unlock()
 			pass(5 * time.Second)
-			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 1`)
 		})
 		if n := strings.Count(f.log.String(), "replayd itself lacks a resource"); n != 1 || strings.Contains(f.log.String(), "cannot be scraped") {
 			t.Errorf("want one line about the shortage, got %d:\n%s", n, f.log.String())
@@ -143,10 +143,10 @@ func TestEngineHangs(t *testing.T) {
 			e.hang = true
 			e.mu.Unlock()
 			pass(3 * time.Second) // during the second scrape
-			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 3`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"up", "requests_waiting"}, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 3`, `up{address="engine:8000",target="vllm"} 1`)
 			pass(time.Second)
-			f.want(t, []string{"up", "scrape_duration_seconds"}, `scrape_duration_seconds{replica="engine:8000",target="vllm"} 1.5`, `up{replica="engine:8000",target="vllm"} 0`)
-			if got := f.shown(t, "replayd_engine_scrape_errors_total"); !slices.Contains(got, `scrape_errors_total{reason="timeout",replica="engine:8000",target="vllm"} 1`) {
+			f.want(t, []string{"up", "scrape_duration_seconds"}, `scrape_duration_seconds{address="engine:8000",target="vllm"} 1.5`, `up{address="engine:8000",target="vllm"} 0`)
+			if got := f.shown(t, "replayd_engine_scrape_errors_total"); !slices.Contains(got, `scrape_errors_total{address="engine:8000",reason="timeout",target="vllm"} 1`) {
 				t.Errorf("want one timeout, got %q", got)
 			}
 		})
@@ -161,11 +161,11 @@ func TestEngineRestarts(t *testing.T) {
 		while(t, f.target(t, e, TargetOptions{}), func() {
 			e.say(`vllm:prompt_tokens_total{engine="0"} 150`, `process_start_time_seconds 1.700000007e9`)
 			pass(5 * time.Second) // the counter is higher, but the process start differs
-			f.want(t, []string{"restarts_total", "prompt_tokens_total"}, `prompt_tokens_total{rank="0",replica="engine:8000",target="vllm"} 150`, `restarts_total{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"restarts_total", "prompt_tokens_total"}, `prompt_tokens_total{address="engine:8000",rank="0",target="vllm"} 150`, `restarts_total{address="engine:8000",target="vllm"} 1`)
 			e.say(`vllm:prompt_tokens_total{engine="0"} 4`, `process_start_time_seconds 1.700000012e9`)
 			pass(5 * time.Second)
-			f.want(t, []string{"restarts_total", "prompt_tokens_total", "address_shared"}, `address_shared{replica="engine:8000",target="vllm"} 0`,
-				`prompt_tokens_total{rank="0",replica="engine:8000",target="vllm"} 4`, `restarts_total{replica="engine:8000",target="vllm"} 2`)
+			f.want(t, []string{"restarts_total", "prompt_tokens_total", "address_shared"}, `address_shared{address="engine:8000",target="vllm"} 0`,
+				`prompt_tokens_total{address="engine:8000",rank="0",target="vllm"} 4`, `restarts_total{address="engine:8000",target="vllm"} 2`)
 		})
 	})
 }
@@ -184,7 +184,7 @@ func TestTargetIsReplaced(t *testing.T) {
 		})
 		while(t, f.target(t, e, TargetOptions{}), func() { after = f.shown(t, "replayd_engine_scrape_errors_total") })
 		for want, got := range map[string][]string{"1": before, "2": after} {
-			if line := `scrape_errors_total{reason="http",replica="engine:8000",target="vllm"} ` + want; !slices.Contains(got, line) {
+			if line := `scrape_errors_total{address="engine:8000",reason="http",target="vllm"} ` + want; !slices.Contains(got, line) {
 				t.Errorf("want %s, got %q", line, got)
 			}
 		}
@@ -224,7 +224,7 @@ func TestUnknownEngine(t *testing.T) {
 			if _, err := target.Load(); err == nil || !strings.Contains(err.Error(), "metrics.map") {
 				t.Errorf("want to be told of metrics.map, got %v", err)
 			}
-			f.want(t, []string{"up", "scrape_samples"}, `scrape_samples{replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 0`)
+			f.want(t, []string{"up", "scrape_samples"}, `scrape_samples{address="engine:8000",target="vllm"} 1`, `up{address="engine:8000",target="vllm"} 0`)
 		})
 	})
 }

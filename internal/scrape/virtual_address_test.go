@@ -66,8 +66,8 @@ func TestABadLineIsNoLoad(t *testing.T) {
 					t.Errorf("after %d: want an unknown load that is not unsupported, got %+v, %v", i+1, l, err)
 				}
 			}
-			f.want(t, []string{"requests_running", "requests_waiting", "up", "bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 4`,
-				`requests_running{rank="0",replica="engine:8000",target="vllm"} 1`, `up{replica="engine:8000",target="vllm"} 1`)
+			f.want(t, []string{"requests_running", "requests_waiting", "up", "bad_samples_total"}, `bad_samples_total{address="engine:8000",target="vllm"} 4`,
+				`requests_running{address="engine:8000",rank="0",target="vllm"} 1`, `up{address="engine:8000",target="vllm"} 1`)
 			if n := strings.Count(f.log.String(), "cannot be used"); n != 1 || !strings.Contains(f.log.String(), `line 3: strconv.ParseFloat: parsing \"forty\"`) {
 				t.Errorf("want the line told once, got %d times in\n%s", n, f.log.String())
 			}
@@ -115,7 +115,7 @@ func TestWhatIsNoLoad(t *testing.T) {
 			}
 			e.say(`vllm:kv_cache_usage_perc{engine="0"} 41.7`) // nothing else
 			pass(5 * time.Second)
-			f.want(t, []string{"bad_samples_total"}, `bad_samples_total{replica="engine:8000",target="vllm"} 3`)
+			f.want(t, []string{"bad_samples_total"}, `bad_samples_total{address="engine:8000",target="vllm"} 3`)
 			const told = `want a kv_cache_usage_ratio from 0 to 1, got "vllm:kv_cache_usage_perc{engine=\\\"0\\\"} 41.7"`
 			if strings.Count(f.log.String(), "cannot be used") != 1 || !strings.Contains(f.log.String(), "41.7") {
 				t.Errorf("want %s told once, got\n%s", told, f.log.String())
@@ -217,7 +217,7 @@ func TestOtherRowsAreNoRestart(t *testing.T) {
 		target.Show()
 		target.endpoints[0].scrape(t.Context())
 	}
-	f.want(t, []string{"restarts_total"}, `restarts_total{replica="engine:8000",target="vllm"} 0`)
+	f.want(t, []string{"restarts_total"}, `restarts_total{address="engine:8000",target="vllm"} 0`)
 }
 
 // Load is called before each row is sent.
@@ -248,7 +248,7 @@ func TestHalfAPageIsFound(t *testing.T) {
 	target := f.target(t, e, TargetOptions{})
 	target.Show()
 	target.endpoints[0].scrape(t.Context())
-	f.want(t, []string{"requests_running"}, `requests_running{rank="",replica="engine:8000",target="vllm"} 3`)
+	f.want(t, []string{"requests_running"}, `requests_running{address="engine:8000",rank="",target="vllm"} 3`)
 	if len(e.asked) != 1 {
 		t.Errorf("want TensorRT-LLM's /metrics left alone, asked %q", e.asked)
 	}
@@ -267,7 +267,7 @@ vllm:num_requests_waiting{engine="0",model_name="m"} 7`)
 	for range 3 {
 		target.endpoints[0].scrape(t.Context())
 	}
-	f.want(t, []string{"requests_waiting"}, `requests_waiting{rank="0",replica="engine:8000",target="vllm"} 7`, `requests_waiting{rank="1",replica="engine:8000",target="vllm"} 2`)
+	f.want(t, []string{"requests_waiting"}, `requests_waiting{address="engine:8000",rank="0",target="vllm"} 7`, `requests_waiting{address="engine:8000",rank="1",target="vllm"} 2`)
 	if l, err := target.Load(); err != nil || l.Waiting != 9 {
 		t.Errorf("want 9 waiting, got %+v, %v", l, err)
 	}

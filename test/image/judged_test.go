@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -24,8 +23,7 @@ func run(t *testing.T, program string, args ...string) (said string, ok bool) {
 	return string(out), err == nil
 }
 
-// Prometheus accepts its file, with the rules. Debian's is older than 3.8 and does not know one key: prometheus.yml
-// says what to do then.
+// Prometheus accepts its file, with the rules.
 func TestPrometheusFile(t *testing.T) {
 	text, err := os.ReadFile(repository + "/deploy/prometheus.yml")
 	if err != nil {
@@ -41,7 +39,7 @@ func TestPrometheusFile(t *testing.T) {
 	}
 	file := filepath.Join(root, "deploy", "prometheus.yml")
 	folder(t, filepath.Dir(file))
-	write(t, file, regexp.MustCompile(`(?m)^ *scrape_native_histograms:.*$`).ReplaceAllString(string(text), ""))
+	write(t, file, string(text))
 	rules, err := filepath.Glob(repository + "/alerts/*.yaml")
 	if err != nil || len(rules) == 0 {
 		t.Fatalf("want the rule files in alerts, got %d, %v", len(rules), err)
@@ -96,7 +94,7 @@ func TestInhibition(t *testing.T) {
 	add(false, "ReplaydTargetDown", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnFast", "critical", "a", "workload", "w", "model", "m")
 	add(true, "ReplaydErrorRatio", "warning", "a", "workload", "w", "model", "m")
-	add(true, "ReplaydEngineUnseen", "warning", "a", "replica", "a:8000")
+	add(true, "ReplaydEngineUnseen", "warning", "a", "address", "a:8000")
 	add(false, "ReplaydGPUXid", "critical", "a", "gpu", "0")
 	add(false, "ReplaydSLOBurnFast", "critical", "b", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnSlow", "warning", "b", "workload", "w", "model", "m")
@@ -107,7 +105,7 @@ func TestInhibition(t *testing.T) {
 	add(true, "ReplaydClientEngineDisagree", "warning", "c", "about", "ttft")
 	add(false, "ReplaydSLOBurnFast", "critical", "c", "workload", "w", "model", "m")
 	add(false, "ReplaydTPOTRegression", "warning", "b", "workload", "other", "model", "m", "against", "loop")
-	add(false, "ReplaydEngineRestarting", "warning", "d", "replica", "d:8000")
+	add(false, "ReplaydEngineRestarting", "warning", "d", "address", "d:8000")
 	add(true, "ReplaydPrefixHitsLow", "info", "d", "counted_by", "engine")
 	add(false, "ReplaydDown", "critical", "", "instance", "replayd:9797", "job", "replayd")
 	add(false, "ReplaydShardMissing", "critical", "b", "workload", "w", "model", "m", "shards", "4")
@@ -115,7 +113,7 @@ func TestInhibition(t *testing.T) {
 	add(false, "ReplaydTargetUnreachable", "critical", "e")
 	add(true, "ReplaydTargetDown", "critical", "e", "workload", "w", "model", "m")
 	add(true, "ReplaydSLOBurnFast", "critical", "e", "workload", "other", "model", "m")
-	add(true, "ReplaydEngineUnseen", "warning", "e", "replica", "e:8000")
+	add(true, "ReplaydEngineUnseen", "warning", "e", "address", "e:8000")
 	body, err := json.Marshal(sent)
 	if err != nil {
 		t.Fatal(err)

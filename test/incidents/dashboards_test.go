@@ -16,8 +16,8 @@ import (
 	"replayd/test/outside"
 )
 
-// names are the dashboards that must exist.
-var names = []string{"canary", "correlation", "fleet", "health"}
+// names are the dashboards that must exist, and those for native histograms.
+var names = []string{"canary", "correlation", "fleet", "health", "native/canary", "native/correlation", "native/health"}
 
 // runDashboards runs all queries of the dashboards, as they are opened and with each variable set to each other value
 // in turn. No query may fail, and only the panels of testdata/empty_panels.txt may be empty.
@@ -35,7 +35,7 @@ func (w *world) runDashboards(t *testing.T) {
 					asked++
 					n += w.show(t, fmt.Sprintf("%s: %q %s, %s", name, p.Title, q.RefID, how), q, p.Interval, v)
 				}
-				if id := name + " | " + p.Title; n == 0 && len(p.Targets) > 0 {
+				if id := filepath.Base(name) + " | " + p.Title; n == 0 && len(p.Targets) > 0 {
 					empty[id] = true
 					if wanted[id] == "" {
 						t.Errorf("%s: %q, %s: want something to be seen, or a line in %s", name, p.Title, how, emptyPanels)
@@ -136,6 +136,9 @@ func (w *world) views(t *testing.T, name string, d *dashboard) map[string]view {
 func readDashboard(t *testing.T, name string) *dashboard {
 	t.Helper()
 	path := filepath.Join(repository, "dashboards", name+".json")
+	if strings.HasPrefix(name, "native/") {
+		path = filepath.Join(repository, name+".json")
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -31,8 +31,15 @@ var renderings = []rendering{
 		"kubernetes.io/metadata.name: monitoring ports: [{port: 9898, protocol: TCP}] " + names +
 			"- to: - namespaceSelector:",
 		"- {port: 8000, protocol: TCP}", "- {port: 9400, protocol: TCP}", "- ports: - port: 443 ",
-		"kind: ServiceMonitor", "scrapeClassicHistograms: true", "jobLabel: app.kubernetes.io/name",
-	}, []string{"-sample", "shard:"}},
+		"kind: ServiceMonitor", "scrapeClassicHistograms: true", "jobLabel: app.kubernetes.io/name", "honorLabels: true",
+		`"query": "5s,10s,15s,30s,1m"`,
+	}, []string{"-sample", "shard:", "histogram_sum("}},
+	{
+		"native histograms, scraped each 30 s",
+		append(full("deployment"), "--set", "histograms=native", "--set", "monitor.interval=30s"),
+		[]string{"histogram_sum(rate(replayd_ttft_seconds[5m]))", "histogram_quantile(0.5, workload:replayd_ttft_seconds:rate5m)", `"query": "30s"`},
+		[]string{"5s,10s,15s,30s,1m"},
+	},
 	{"deployment", plain("deployment"), []string{
 		"replicas: 1 revisionHistoryLimit: 10 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ",
 		"path: /traces/sample.jsonl",

@@ -243,3 +243,41 @@ func TestReadmeExample(t *testing.T) {
 		t.Errorf("want rules, alerts and the dashboards, got %d files", len(made))
 	}
 }
+
+// With native histograms the rules of latencies and three dashboards are those of native/, and all else is as shipped. The interval of the
+// scrapes is the one choice of a variable of each dashboard.
+func TestNativeHistograms(t *testing.T) {
+	m, shipped := load(t, `histograms: 'native'`), load(t, "")
+	for name, native := range files[struct{ Groups []group }](t, "native/*.yaml") {
+		for _, want := range native.Groups {
+			i := slices.IndexFunc(m.PrometheusRules.Groups, func(g group) bool { return g.Name == want.Name })
+			if i < 0 || !reflect.DeepEqual(m.PrometheusRules.Groups[i], want) {
+				t.Errorf("%s: want the native group %s", name, want.Name)
+			}
+		}
+	}
+	if len(m.PrometheusRules.Groups) != len(shipped.PrometheusRules.Groups) || !reflect.DeepEqual(m.PrometheusAlerts, shipped.PrometheusAlerts) {
+		t.Error("want the other groups as they are")
+	}
+	native := files[object](t, "native/*.json")
+	for name, got := range m.GrafanaDashboards {
+		want := shipped.GrafanaDashboards[name]
+		if other, ok := native[strings.TrimPrefix(name, "replayd-")]; ok {
+			want = other
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is not the shipped dashboard", name)
+		}
+	}
+	for name, d := range load(t, `scrapeInterval: '30s'`).GrafanaDashboards {
+		chosen := ""
+		for _, v := range d["templating"].(object)["list"].([]any) {
+			if v := v.(object); v["name"] == "scrape" {
+				chosen = v["query"].(string) + " " + v["current"].(object)["value"].(string)
+			}
+		}
+		if chosen != "30s 30s" {
+			t.Errorf("%s: want 30s, got %q", name, chosen)
+		}
+	}
+}

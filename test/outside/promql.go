@@ -20,8 +20,8 @@ func Stored(path string) (map[string][]string, error) {
 		"Workloads":   {"series": {"workload", "target", "model"}},
 		"The process": {"series": nil},
 		"Comparisons": {"series": {"comparison"}, "series of the state file": nil},
-		"The engines": {"series": {"target", "replica"}},
-		"The routers": {"series": {"target", "replica"}},
+		"The engines": {"series": {"target", "address"}},
+		"The routers": {"series": {"target", "address"}},
 		"The GPUs": {
 			"series": {"target", "source", "address"},
 			"figure": {"target", "gpu", "uuid", "model_name", "hostname", "mig_profile", "mig_instance"},

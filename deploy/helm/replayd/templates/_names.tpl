@@ -82,3 +82,10 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- define "replayd.shards" -}}
 {{- ternary .Values.job.shards .Values.shards.count (eq .Values.mode "job") | int -}}
 {{- end -}}
+
+{{- /* replayd.ofHistograms: a file of rules or a dashboard, by a list of the root and the path; the native one where that is wanted and there is one */}}
+{{- define "replayd.ofHistograms" }}
+{{- $root := first . }}{{- $path := last . }}
+{{- $native := replace "files/" "files/native/" $path }}
+{{- $root.Files.Get (ternary $native $path (and (eq $root.Values.histograms "native") (not (empty ($root.Files.Get $native))))) }}
+{{- end }}
