@@ -26,10 +26,12 @@ type request struct {
 	TPOT    *int64 `json:"tpot_ns"`
 	E2E     *int64 `json:"e2e_ns"`
 	Output  int    `json:"usage_output_tokens"`
+
+	TPOTMost *int64 `json:"tpot_most_ns"`
 }
 
-// An account is the ledger of a run, by name: expected, sent, ok, good, eligible, an outcome, "dropped REASON", and
-// both attainments.
+// An account is the ledger of a run, by name: expected, sent, ok, good, eligible, not judged, an outcome, "dropped
+// REASON", and both attainments.
 type account map[string]float64
 
 // Names in every account.
@@ -37,6 +39,8 @@ const (
 	expected = "expected"
 	good     = "good"
 	eligible = "eligible"
+	unjudged = "not judged"
+	judged   = "expected and judged"
 	overall  = "attainment"
 	service  = "service attainment"
 	begun    = "sessions begun"
@@ -66,14 +70,19 @@ func requests(t *testing.T, paths ...string) (all []request) {
 }
 
 // account computes the account from the requests that have a record. Expected requests without one were never sent.
-// Only the page counts rows that this busy machine missed; the other outputs must have the same number.
-func (c *run) account(all []request, page account) account {
-	a := account{expected: float64(c.expected)}
-	finished := 0
+// Only a ledger counts rows that this busy machine missed; all outputs must have the number of one, the page.
+func (c *run) account(t *testing.T, all []request, page account) account {
+	t.Helper()
+	a := account{expected: float64(c.expected), unjudged: 0}
+	finished, bounds := 0, c.bounds(t)
 	for _, r := range all {
 		finished++
 		a[r.Outcome]++
-		if r.Outcome == "ok" && (c.keeps == nil || c.keeps(r)) {
+		switch isGood, judged := judge(r, bounds); {
+		case !judged: // neither good nor eligible
+			a[unjudged]++
+			continue
+		case isGood:
 			a[good]++
 		}
 		if r.Outcome != "cancelled" && r.Outcome != "aborted" {
@@ -94,10 +103,7 @@ func (c *run) account(all []request, page account) account {
 	if c.filtered > 0 {
 		a["filtered"] = float64(c.filtered)
 	}
-	a[overall] = a[good] / a[expected]
-	if a[eligible] > 0 {
-		a[service] = a[good] / a[eligible]
-	}
+	a.shares()
 	c.ofSessions(all, a)
 	return a
 }

@@ -5,6 +5,7 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -73,12 +74,13 @@ func (c *run) judge(t *testing.T, prom outside.Prometheus, listen string) {
 	e := startEngine(t, dir, c.engine...)
 	end := c.begin(t, e, dir, listen)
 	page := onPage(last(t, "http://"+listen, c.expected), "run")
-	settled := time.Now().Add(linger / 2) // several scrapes later
+	settled := scrapedAgain(t, prom, c.name)
 	m := end()
 	e.Term(t)
 
 	all := measured(requests(t, filepath.Join(dir, records)))
-	want := c.account(all, page)
+	want := c.account(t, all, page)
+	c.exited(t, m, want)
 	if n := received(t, e); n != len(all) {
 		t.Errorf("the engine received %d requests, the records have %d", n, len(all))
 	}
@@ -122,6 +124,20 @@ func recomputed(t *testing.T, dir string, e engine) {
 	if err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
+}
+
+// scrapedAgain waits until Prometheus has scraped a process once more, and returns the time of that scrape.
+func scrapedAgain(t *testing.T, p outside.Prometheus, name string) (at time.Time) {
+	t.Helper()
+	since := time.Now().Add(10 * time.Millisecond) // Prometheus moves a timestamp by up to 2 ms
+	outside.Until(t, func() error {
+		scraped := p.Number(t, `timestamp(replayd_requests_expected_total{namespace="`+name+`"})`, time.Now())
+		if at = time.UnixMilli(int64(math.Round(scraped * 1000))); !(scraped > 0) || at.Before(since) {
+			return fmt.Errorf("want a scrape since %v, got the last at %v s", since, scraped)
+		}
+		return nil
+	})
+	return at
 }
 
 // last returns the page of a run after all its requests have ended.

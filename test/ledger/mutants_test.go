@@ -23,6 +23,7 @@ var mutants = map[string][2]string{
 	"drops":    {"Dropped: byName(allDropReasons, c.dropped[:]),", "Dropped: measure.Ledger{Dropped: byName(allDropReasons, c.dropped[:])}.Add(measure.Ledger{Dropped: map[measure.DropReason]int64{measure.Overload: 1}}).Dropped,"},
 	"good":     {"Good: c.good,", "Good: c.good - 1,"},
 	"eligible": {"Eligible: c.eligible,", "Eligible: c.eligible + 1,"},
+	"unjudged": {"Unjudged: c.unjudged,", "Unjudged: c.unjudged + 1,"},
 }
 
 // TestMutants builds replayd with a ledger that is off by one

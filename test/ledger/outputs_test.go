@@ -24,6 +24,7 @@ type ledger struct {
 	Filtered float64            `json:"filtered"`
 	Good     float64            `json:"good"`
 	Eligible float64            `json:"eligible"`
+	Unjudged float64            `json:"not_judged"`
 	Sessions struct {
 		Begun    float64            `json:"begun"`
 		Outcomes map[string]float64 `json:"outcomes"`
@@ -32,7 +33,10 @@ type ledger struct {
 }
 
 func (l ledger) account() account {
-	a := account{expected: l.Expected, good: l.Good, eligible: l.Eligible, "in flight": l.InFlight, "waiting": l.Waiting, "filtered": l.Filtered}
+	a := account{
+		expected: l.Expected, good: l.Good, eligible: l.Eligible, unjudged: l.Unjudged,
+		"in flight": l.InFlight, "waiting": l.Waiting, "filtered": l.Filtered,
+	}
 	for outcome, n := range l.Outcomes {
 		a[outcome] = n
 	}
@@ -47,9 +51,12 @@ func (l ledger) account() account {
 	return a
 }
 
-// shares computes both attainments for an output without its own.
+// shares computes both attainments for an output without its own. No attainment counts what is not judged.
 func (a account) shares() {
-	a[overall] = a[good] / a[expected]
+	a[judged] = a[expected] - a[unjudged]
+	if a[judged] > 0 {
+		a[overall] = a[good] / a[judged]
+	}
 	if a[eligible] > 0 {
 		a[service] = a[good] / a[eligible]
 	}
@@ -122,6 +129,7 @@ func onPage(p outside.Page, workload string) account {
 	a := account{
 		expected: p.Sum("replayd_requests_expected_total", workload), good: p.Sum("replayd_goodput_requests_total", workload),
 		eligible: p.Sum("replayd_requests_eligible_total", workload),
+		unjudged: p.Sum("replayd_requests_not_judged_total", workload),
 		begun:    p.Sum("replayd_sessions_begun_total", workload), goods: p.Sum("replayd_sessions_good_total", workload),
 		"in flight": p.Sum("replayd_requests_in_flight", workload), "waiting": p.Sum("replayd_requests_waiting", workload),
 	}
@@ -161,6 +169,7 @@ func inPrometheus(t *testing.T, p outside.Prometheus, run string, at time.Time) 
 	one(expected, "replayd_requests_expected_total")
 	one(good, "replayd_goodput_requests_total")
 	one(eligible, "replayd_requests_eligible_total")
+	one(unjudged, "replayd_requests_not_judged_total")
 	if sessions, err := p.Query(t.Context(), `replayd_sessions_begun_total{namespace="`+run+`"}`, at); err == nil && len(sessions) > 0 {
 		one(begun, "replayd_sessions_begun_total")
 		one(goods, "replayd_sessions_good_total")

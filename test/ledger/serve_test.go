@@ -47,7 +47,7 @@ var daemons = []daemon{
 	},
 	{
 		run: run{
-			name: "paused", engine: []string{"--ttft", "20ms"}, trace: rows(80, 50*time.Millisecond, lengths(20, 3)), expected: 80, drops: "paused",
+			name: "paused", engine: []string{"--ttft", "20ms"}, trace: rows(200, 50*time.Millisecond, lengths(20, 3)), expected: 200, drops: "paused",
 		},
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
 			outside.See(t, at.url, "a request has ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
@@ -57,12 +57,12 @@ var daemons = []daemon{
 	},
 	{
 		run: run{
-			name: "missed", engine: []string{"--ttft", "20ms"}, trace: rows(120, 50*time.Millisecond, lengths(20, 3)), expected: 120, drops: "missed",
+			name: "missed", engine: []string{"--ttft", "20ms"}, trace: rows(200, 50*time.Millisecond, lengths(20, 3)), expected: 200, drops: "missed",
 		},
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
 			outside.See(t, at.url, "a request has ended", func(p outside.Page) bool { return p.Sum("replayd_requests_total") > 10 })
 			at.process.Signal(t, syscall.SIGSTOP)
-			timer := time.NewTimer(3 * time.Second) // of 6
+			timer := time.NewTimer(3 * time.Second) // of 10
 			defer timer.Stop()
 			<-timer.C
 			at.process.Signal(t, syscall.SIGCONT)
@@ -71,7 +71,7 @@ var daemons = []daemon{
 	},
 	{
 		run: run{
-			name: "invalid", engine: []string{"--ttft", "20ms"}, trace: rows(120, 50*time.Millisecond, lengths(20, 3)), expected: 120, drops: "invalid",
+			name: "invalid", engine: []string{"--ttft", "20ms"}, trace: rows(200, 50*time.Millisecond, lengths(20, 3)), expected: 200, drops: "invalid",
 		},
 		target: "http: {authorization: {type: Bearer, credentials_file: KEY}}",
 		does: func(t *testing.T, _ *daemon, at daemonOf) error {
@@ -123,15 +123,13 @@ workloads:
 	said := map[string]account{}
 	if d.drops != "shutdown" { // shutdown drops at the end, when there is no page any more
 		said["/metrics"] = onPage(last(t, at.url, d.expected), "run")
-		settled := time.Now().Add(2 * time.Second)
-		outside.See(t, at.url, "it was scraped again", func(outside.Page) bool { return time.Now().After(settled.Add(time.Second)) })
-		said["Prometheus"] = inPrometheus(t, prom, d.name, settled)
-		said["/live"] = onLive(t, at.url)
+		said["Prometheus"] = inPrometheus(t, prom, d.name, scrapedAgain(t, prom, d.name))
+		said["/live"] = onLive(t, at.url, float64(d.expected))
 	}
 	at.process.Term(t)
 	e.Term(t)
 	all := requests(t, filepath.Join(dir, records))
-	want := d.account(all, said["/metrics"])
+	want := d.account(t, all, said["/metrics"])
 	if n := received(t, e); n != len(all) {
 		t.Errorf("the engine received %d requests, the records have %d", n, len(all))
 	}
@@ -147,7 +145,7 @@ workloads:
 	for output, got := range said {
 		want := maps.Clone(want)
 		if output == "/live" {
-			for _, name := range []string{good, eligible, overall, service} {
+			for _, name := range []string{good, eligible, unjudged, judged, overall, service} {
 				delete(want, name)
 			}
 		}
@@ -158,8 +156,20 @@ workloads:
 }
 
 // onLive returns the account of the only workload on the live page, which has the counts since the start and the shares
-// of the last minute.
-func onLive(t *testing.T, url string) account {
+// of the last minute. The page is made once a second, so it has the last request later than /metrics.
+func onLive(t *testing.T, url string, requests float64) (a account) {
+	t.Helper()
+	outside.Until(t, func() error {
+		a = nowOnLive(t, url)
+		if a[expected]-a["in flight"]-a["waiting"] < requests {
+			return fmt.Errorf("/live: want %v requests ended, got %v", requests, a)
+		}
+		return nil
+	})
+	return a
+}
+
+func nowOnLive(t *testing.T, url string) account {
 	t.Helper()
 	_, text, err := outside.Call(t.Context(), http.DefaultClient, http.MethodGet, url+"/live/snapshot.json")
 	if err != nil {

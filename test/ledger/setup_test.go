@@ -55,6 +55,6 @@ scrape_configs:
 `
 
 const (
-	lead   = 3 * time.Second // before the first request is due: each counter is scraped at 0
-	linger = 5 * time.Second // after the last request has ended: the last values are scraped
+	lead   = 3 * time.Second  // before the first request is due: each counter is scraped at 0
+	linger = 10 * time.Second // after the last request has ended: the last values are scraped
 )

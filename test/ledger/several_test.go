@@ -29,10 +29,18 @@ func shards(t *testing.T) {
 		ends = append(ends, c.begin(t, e, of, "", "--shard", fmt.Sprintf("%d/2", i)))
 		files, folders = append(files, filepath.Join(of, records)), append(folders, filepath.Join(of, artifacts))
 	}
+	var all []made
 	for _, end := range ends {
-		end()
+		all = append(all, end())
 	}
-	want := c.account(requests(t, files...), nil)
+	missed := account{}
+	for _, file := range files {
+		missed["dropped missed"] += lastLedger(t, read(t, file))["dropped missed"]
+	}
+	want := c.account(t, requests(t, files...), missed)
+	for _, m := range all {
+		c.exited(t, m, want)
+	}
 	for of, paths := range map[string][]string{"records": files, "folders": folders} {
 		said := reported(t, append([]string{"--merge"}, paths...)...)
 		if len(said) != 1 {
@@ -53,8 +61,9 @@ func sweep(t *testing.T) {
 		args:   []string{"--concurrency", "1,2,4", "--request-count", "12", "--isl", "30", "--osl", "5", "--streaming", "--goodput", "time_to_first_token:20000"}, expected: 12,
 	}
 	dir := t.TempDir()
-	c.begin(t, startEngine(t, dir, c.engine...), dir, "")()
-	want := account{expected: 12, good: 12, eligible: 12, "ok": 12, overall: 1, service: 1}
+	m := c.begin(t, startEngine(t, dir, c.engine...), dir, "")()
+	want := account{expected: 12, judged: 12, good: 12, eligible: 12, "ok": 12, overall: 1, service: 1}
+	c.exited(t, m, want)
 	for _, path := range []string{artifacts, records} {
 		said := reported(t, filepath.Join(dir, path))
 		if len(said) != 3 {

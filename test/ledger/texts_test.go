@@ -4,6 +4,7 @@ package ledger_test
 
 import (
 	"encoding/csv"
+	"fmt"
 	"html"
 	"maps"
 	"math"
@@ -81,10 +82,18 @@ func (c *run) page(t *testing.T, dir string, want account) {
 	}
 }
 
-// agreesOnGood checks both shares in a text: "12 good of 40 expected" and "12 good of 12 eligible".
+// agreesOnGood checks both shares in a text: "12 good of 40 expected" and "12 good of 12 eligible". Where requests are
+// not judged, it says "12 good of 30 expected and judged, 10 not judged".
 func agreesOnGood(t *testing.T, output, text string, want account) {
 	t.Helper()
-	for _, of := range []string{expected, eligible} {
+	total := expected
+	if want[unjudged] > 0 {
+		total = judged
+		if !strings.Contains(text, fmt.Sprintf("%s, %v not judged", judged, want[unjudged])) {
+			t.Errorf("%s: want %v not judged, it does not say so", output, want[unjudged])
+		}
+	}
+	for _, of := range []string{total, eligible} {
 		m := regexp.MustCompile(`(\d+) good of (\d+) ` + of).FindStringSubmatch(text)
 		if len(m) != 3 || m[1] != strconv.Itoa(int(want[good])) || m[2] != strconv.Itoa(int(want[of])) {
 			t.Errorf("%s: want %v good of %v %s, got %v", output, want[good], want[of], of, m)
@@ -107,8 +116,15 @@ func onStdout(t *testing.T, out string) account {
 		a[m[1]] = number(m[2])
 	}
 	delete(a, "sent")
-	for _, m := range regexp.MustCompile(`(?m)^(attainment|service attainment) +([\d.]+): (\d+) of (\d+) (expected|eligible)`).FindAllStringSubmatch(out, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^not judged +(\d+) of \d+ ok`).FindAllStringSubmatch(out, -1) {
+		a[unjudged] = number(m[1])
+	}
+	shares := regexp.MustCompile(`(?m)^(attainment|service attainment) +([\d.]+): (\d+) of (\d+) (expected and judged|expected|eligible)$`)
+	for _, m := range shares.FindAllStringSubmatch(out, -1) {
 		a[m[1]], a[good], a[m[5]] = number(m[2]), number(m[3]), number(m[4])
+	}
+	if a[unjudged] == 0 {
+		a[unjudged], a[judged] = 0, a[expected] // it says neither
 	}
 	maps.Copy(a, ofSessions(out))
 	for _, m := range regexp.MustCompile(`(?m)^session attainment +[\d.]+: (\d+) of `).FindAllStringSubmatch(out, -1) {

@@ -160,13 +160,21 @@ LARGER_IS_BETTER = {
 
 
 def good(record, bounds):
+    """Whether an ok request kept all bounds; None: it cannot be judged, and counts as neither."""
+    most, sure = value(record, "inter_token_latency_most"), True
     for metric, bound in bounds.items():
-        v = value(record, metric)
-        if v is None:  # not defined, so kept
-            continue
-        if v < bound if metric in LARGER_IS_BETTER else v > bound:
+        v, other = value(record, metric), None  # what it is, and what it may be instead
+        if metric == "inter_token_latency":
+            other = most
+        elif metric == "output_token_throughput_per_user" and most:
+            other = 1000 / most
+        elif metric == "time_to_second_token" and v is None and (value(record, "output_sequence_length") or 0) > 1:
+            other = value(record, "time_to_first_token")
+        missed = [x is not None and (x < bound if metric in LARGER_IS_BETTER else x > bound) for x in (v, other)]
+        if missed[0]:
             return False
-    return True
+        sure = sure and not missed[1]  # not defined, so kept
+    return True if sure and value(record, "request_latency") is not None else None
 
 
 def aggregate(records, settings):
@@ -203,7 +211,7 @@ def aggregate(records, settings):
         if settings["gpus"]:
             figures["output_token_throughput_per_gpu"] = total_out / span / settings["gpus"]
     if settings["goodput"]:
-        count = sum(good(r, settings["goodput"]) for r in ok)
+        count = sum(good(r, settings["goodput"]) is True for r in ok)
         figures["good_request_count"] = count
         if len(ok) + failed:
             figures["good_request_fraction"] = count / (len(ok) + failed)
@@ -273,13 +281,16 @@ def check_ledger(where, ledger, records, settings):
     outcomes, dropped = ledger["outcomes"], ledger["dropped"]
     check(f"{where}: outcomes", {k: n for k, n in outcomes.items() if n}, dict(Counter(r["metadata"]["outcome"] for r in records)))
     check(f"{where}: expected", ledger["expected"], sum(outcomes.values()) + sum(dropped.values()) + ledger["in_flight"] + ledger["waiting"])
-    check(f"{where}: good", ledger["good"], sum(outcome(r) == "ok" and good(r, settings["goodput"]) for r in records))
-    judged = sum(n for k, n in outcomes.items() if k not in ("cancelled", "aborted")) + dropped.get("session_failed", 0)
+    kept = [good(r, settings["goodput"]) for r in records if outcome(r) == "ok"]
+    unjudged = kept.count(None)
+    check(f"{where}: good", ledger["good"], kept.count(True))
+    check(f"{where}: not judged", ledger.get("not_judged", 0), unjudged)
+    judged = sum(n for k, n in outcomes.items() if k not in ("cancelled", "aborted")) - unjudged + dropped.get("session_failed", 0)
     overload = dropped.get("overload", 0)  # eligible, unless the workload chose to shed
     check(f"{where}: eligible", ledger["eligible"] in (judged, judged + overload), True)
     figures = {"expected_request_count": ledger["expected"], "dropped_request_count": sum(dropped.values())}
-    if ledger["expected"]:
-        figures["attainment"] = ledger["good"] / ledger["expected"]
+    if ledger["expected"] > unjudged:
+        figures["attainment"] = ledger["good"] / (ledger["expected"] - unjudged)
     if ledger["eligible"]:
         figures["service_attainment"] = ledger["good"] / ledger["eligible"]
     return figures
@@ -355,10 +366,13 @@ def of_record(r):
             metrics["time_to_first_output_token"] = r["ttfat_ns"] / 1e6
         metrics["time_to_first_token_from_due"] = r["ttft_from_due_ns"] / 1e6
         decoded = out - max(1, r.get("usage_opening_tokens", 0))
-        if decoded > 0 and r["chunks"] > 1:
+        if decoded > 0 and latency > ttft:  # all chunks of one read have one time: then there is no time between tokens
             metrics["inter_token_latency"] = (latency - ttft) / decoded / 1e6
-            if latency > ttft:
-                metrics["output_token_throughput_per_user"] = 1e3 / metrics["inter_token_latency"]
+            metrics["output_token_throughput_per_user"] = 1e3 / metrics["inter_token_latency"]
+        if decoded > 0 and r["tpot_most_ns"] is not None:
+            metrics["inter_token_latency_most"] = latency / decoded / 1e6
+        if r["second_token_ns"] is not None:
+            metrics["time_to_second_token"] = r["second_token_ns"] / 1e6
     counts = ("output_sequence_length", "output_token_count", "reasoning_token_count", "input_sequence_length", *(t for s in SIDES for t in s[2:]))
     metrics = {tag: {"value": v} for tag, v in metrics.items() if v > 0 or tag not in counts}
     md = {
@@ -368,7 +382,7 @@ def of_record(r):
     return {"metadata": md, "metrics": metrics, "error": None if ok else {"code": r["status"] or None}}
 
 
-ONLY_IN_THE_EXPORT = ("time_to_second_token", "inter_chunk_latency")
+ONLY_IN_THE_EXPORT = ("inter_chunk_latency",)
 # The instants of records are the wall clock's, which may be slewed, those of the export lie as far apart as the time between them was.
 OVER_THE_SPAN = ("benchmark_duration", "goodput", "request_throughput", "output_token_throughput", "total_token_throughput", "output_token_throughput_per_gpu")
 
@@ -382,11 +396,12 @@ def check_records(path, figures, ledger, settings):
         if "ledger" in line:
             told = line["ledger"]
             last[told["workload"], told["target"], told["shard"], told["began_ns"]] = told
-    total = {key: sum(told[key] for told in last.values()) for key in ("expected", "in_flight", "waiting", "filtered", "good", "eligible")}
+    counts = ("expected", "in_flight", "waiting", "filtered", "good", "eligible", "not_judged")
+    total = {key: sum(told.get(key, 0) for told in last.values()) for key in counts}
     for key in ("outcomes", "dropped"):
         total[key] = dict(sum((Counter(told[key]) for told in last.values()), Counter()))
     for key, n in total.items():
-        check(f"{path}: ledger: {key}", (ledger or {}).get(key), n)
+        check(f"{path}: ledger: {key}", (ledger or {}).get(key, 0), n)
     again = aggregate(records, settings) | check_ledger(f"{path}: ledger", total, records, settings)
     for tag in sorted(set(figures) | set(again)):
         got, want = figures.get(tag), again.get(tag)
@@ -435,10 +450,15 @@ def check_record(where, r):
         check(f"{where}: time_to_first_token", ttft, (md["first_content_ns"] - start(r)) / 1e6)
         check(f"{where}: first token from due", value(r, "time_to_first_token_from_due"), (md["first_content_ns"] - md["due_ns"]) / 1e6)
     check(f"{where}: latency from due", value(r, "request_latency_from_due"), (end(r) - md["due_ns"]) / 1e6)
-    if itl is not None:
-        check(f"{where}: inter_token_latency", itl, (latency - ttft) / (osl - 1), loose=True)
-        if user is not None:
-            check(f"{where}: per user", user, 1000 / itl)
+    # All chunks of one read have one time. Where one read held all, there is no time between tokens.
+    between = ttft is not None and (osl or 0) > 1 and latency > ttft
+    check(f"{where}: inter_token_latency", itl, (latency - ttft) / (osl - 1) if between else None, loose=True)
+    check(f"{where}: per user", user, 1000 / itl if itl else None)
+    most = value(r, "inter_token_latency_most")
+    if most is not None:
+        check(f"{where}: inter_token_latency_most", most, latency / (osl - 1), loose=True)
+    elif ttft is not None and (osl or 0) > 1:
+        check(f"{where}: inter_token_latency is exact", between, True)
     gaps = value(r, "inter_chunk_latency")
     if gaps:
         check(f"{where}: gaps", math.fsum(gaps), latency - ttft, loose=True)
@@ -666,8 +686,11 @@ def check_footer(path, text, figures, records, settings, ledger):
         check(f"{path}: attainment", text["Attainment"], "N/A (what was never sent is not in these files)")
     else:
         dropped = ledger["dropped"] | {"filtered": ledger["filtered"]}
-        n, expected, eligible, unsent = ledger["good"], ledger["expected"], ledger["eligible"], sum(ledger["dropped"].values())
+        n, eligible, unsent, unjudged = ledger["good"], ledger["eligible"], sum(ledger["dropped"].values()), ledger.get("not_judged", 0)
+        expected = ledger["expected"] - unjudged
         want = f"{cut_off(n, expected)} ({whole(n)} good of {whole(expected)} expected"
+        if unjudged:
+            want += f" and judged, {whole(unjudged)} not judged"
         check(f"{path}: attainment", text["Attainment"][: len(want)], want)
         if unsent:
             check(f"{path}: unsent", f", {whole(unsent)} dropped (" in text["Attainment"], True)
