@@ -33,6 +33,8 @@ at the same instant, until there is a verdict or the time is over.
 The trace is played again and again. A fail is wrong in at most --alpha of such
 comparisons, and so is a pass, however long it takes, if the ratio of two equal
 servers wanders by --wander at most. --aa measures that between two equal ones.
+The engines' pages of metrics are read: where other clients load one side more,
+the verdict says so.
 
 Exit codes:
   0  pass

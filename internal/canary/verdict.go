@@ -73,6 +73,7 @@ type Judgment struct {
 	Account Account // of the process; set by whoever pairs the requests
 	// Others is the share of each side's output tokens that other clients have got, by its engine's page; NaN: not known. Set likewise.
 	Others  [2]float64
+	Unread  [2]bool              // sides whose output tokens are on no page that is read: Others is not known. Set likewise.
 	Metrics [metrics]MetricState // in the mode verdict
 	Watch   []WatchState         // in the mode watch, one for each metric; else nil
 	Blocks  int64                // that have ended in the epoch

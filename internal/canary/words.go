@@ -40,6 +40,23 @@ func (j *Judgment) loads() string {
 	return fmt.Sprintf(". Loads differ: other clients got %s of the candidate's output tokens, and %s of the baseline's", percent2(cand), percent2(base))
 }
 
+// UnknownLoads says of which sides no page tells what other clients have got; "": of none.
+func (j *Judgment) UnknownLoads() string {
+	const none = "nothing is known of other clients: the metrics "
+	one := func(of Side) string {
+		return none + "page of the " + of.String() + " was not read, or counts no output tokens"
+	}
+	switch j.Unread {
+	case [2]bool{true, true}:
+		return none + "pages of both sides were not read, or count no output tokens"
+	case [2]bool{Baseline: true}:
+		return one(Baseline)
+	case [2]bool{Candidate: true}:
+		return one(Candidate)
+	}
+	return ""
+}
+
 // spent says how long the comparison has looked.
 func (j *Judgment) spent() string {
 	if j.Lasted < 2*time.Minute {

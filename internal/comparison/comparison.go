@@ -318,7 +318,7 @@ func (c *Comparison) show() {
 	last := c.verdict.Judge()
 	last.Account = c.options.Counters.Totals().Account
 	for side := range c.loads {
-		last.Others[side] = c.loads[side].others()
+		last.Others[side], last.Unread[side] = c.loads[side].others(), !c.loads[side].known
 	}
 	o := &c.options
 	c.shown.Store(&Status{

@@ -37,6 +37,17 @@ func TestOtherClients(t *testing.T) {
 	if text := j.Text(c.options.Options); !strings.HasSuffix(text, ". Loads differ: other clients got 50 % of the candidate's output tokens, and 0 % of the baseline's") {
 		t.Errorf("got %s", text)
 	}
+	engines[1].Generates = false // its page cannot be read
+	if others := step([2]float64{0, 0}, [2]int{0, 40_000}); others[0] != 0 || !math.IsNaN(others[1]) {
+		t.Errorf("while a page is not read: %v", others)
+	}
+	if j := c.Status().Judgment; j.Unread != [2]bool{false, true} || strings.Contains(j.Text(c.options.Options), "Loads differ") {
+		t.Errorf("while a page is not read: %v, %s", j.Unread, j.Text(c.options.Options))
+	}
+	engines[1].Generates = true // and counts what came meanwhile
+	if others := step([2]float64{0, 80_000}, [2]int{}); others[0] != 0 || others[1] != 0.5 || c.Status().Judgment.Unread != [2]bool{} {
+		t.Errorf("after the page was read again: %v", others)
+	}
 	engines[1].Generated = 0 // the target's pages are read anew
 	if others := step([2]float64{0, 10}, [2]int{}); others[0] != 0 || !math.IsNaN(others[1]) {
 		t.Errorf("after the pages were read anew: %v", others)

@@ -59,11 +59,15 @@ func (g *Generation) newComparison(
 	}
 	for i, s := range servers {
 		shared, target := g.shared, sides[i].Target
+		of := s.config // without an address for all of them, the pages are those of one of the pods
+		all := len(of.Pods) == 0 || of.Metrics.Replicas != "" || of.Metrics.URL != ""
 		options.Engines[i] = func() comparison.Engine {
 			e := comparison.Engine{
 				Model: s.watch.Model(), Restarts: shared.restarts(target), Counted: true, Pods: s.client.Pods(),
 			}
-			e.Generated, e.Generates = shared.generated(target)
+			if all {
+				e.Generated, e.Generates = shared.generated(target)
+			}
 			return e
 		}
 	}

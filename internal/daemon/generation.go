@@ -147,12 +147,14 @@ func (s *shared) unread(target string) string {
 	return ""
 }
 
-// generated returns the output tokens of the engines behind a target; known is false if they are not counted.
+// generated returns the output tokens of the engines behind a target; known is false if they are not counted, and while
+// the pages cannot be read.
 func (s *shared) generated(target string) (tokens float64, known bool) {
-	if engine, scraped := s.engine(target); scraped {
-		return engine.now.Generated()
+	engine, scraped := s.engine(target)
+	if !scraped || s.unread(target) != "" {
+		return 0, false
 	}
-	return 0, false
+	return engine.now.Generated()
 }
 
 // restarts returns how often the engines behind a target have restarted; 0 if the target is not scraped.

@@ -37,7 +37,8 @@ type Once struct {
 	Started func(g *Generation) // called when everything runs
 
 	// Sampler takes what engines and GPUs report from before the first request of the plan to after the last end, every
-	// SampleEvery meanwhile; nil: nothing does. With it engines and GPUs are read even if no page is served.
+	// SampleEvery meanwhile; nil: nothing does. With it, and with a comparison, engines and GPUs are read even if no page
+	// is served.
 	Sampler     *export.Sampler
 	SampleEvery time.Duration
 
@@ -60,7 +61,7 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 	o.Meter.Overflow.LogTo(o.Log)
 	ready, address := func() {}, ""
 	pages := &runPages{once: &o}
-	if o.Serve || o.Sampler != nil { // else nobody reads them
+	if o.Serve || o.Sampler != nil || len(o.Config.Comparisons) > 0 { // else nobody reads them
 		o.Engines, o.Routers, o.GPUs = scrape.NewCollector(reg, scrape.Engines), scrape.NewCollector(reg, scrape.Routers), gpu.NewCollector(reg)
 		o.Engines.Overflow, o.Routers.Overflow, o.GPUs.Overflow = o.Meter.Overflow, o.Meter.Overflow, o.Meter.Overflow
 		o.BeforeFirst = pages.begin

@@ -140,6 +140,9 @@ func (c Canary) figures() Section {
 	if text := c.Findable(c.Options); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
+	if text := c.UnknownLoads(); text != "" {
+		s.Text = append(s.Text, upper(text)+".")
+	}
 	if !math.IsNaN(c.Calm) {
 		s.Text = append(s.Text, fmt.Sprintf("Latencies are those of the requests that met no queue, %.0f %% of those with latencies.", 100*c.Calm))
 	}

@@ -74,7 +74,9 @@ func queues(_ int, p *canary.Pair, _ *rand.Rand) {
 }
 
 func TestCanaryGolden(t *testing.T) {
-	p := compared(2000, 1.12, fails).Page()
+	c := compared(2000, 1.12, fails)
+	c.Unread = [2]bool{true, true}
+	p := c.Page()
 	p.Made = "Made by a test."
 	resulttest.Golden(t, "canary.html", []byte(withoutShapes(written(t, p))))
 }

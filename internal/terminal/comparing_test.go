@@ -38,6 +38,7 @@ func TestComparingGolden(t *testing.T) {
 	none := &canary.Judgment{Verdict: canary.Undecided, Reason: canary.FewBlocks, Pairs: canary.Pairs{Judged: 12}}
 	failed := underWay()
 	failed.Verdict, failed.Reason, failed.Metric, failed.More = canary.Fail, "", canary.TTFT, 0
+	failed.Unread[canary.Candidate] = true
 	for _, columns := range []int{40, 80, 120} {
 		for _, j := range []*canary.Judgment{none, underWay()} {
 			synctest.Test(t, func(t *testing.T) {

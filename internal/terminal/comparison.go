@@ -27,6 +27,9 @@ func Comparison(j *canary.Judgment, o canary.Options, columns int) string {
 	if text := j.Findable(o); text != "" {
 		t.Wrapped("", "pods: "+text, 2)
 	}
+	if text := j.UnknownLoads(); text != "" {
+		t.Wrapped("", "loads: "+text, 2)
+	}
 	t.Wrapped("", "verdict: "+j.Text(o), 2)
 	return t.String()
 }
