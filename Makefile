@@ -31,7 +31,7 @@ export DIST ?= $(CURDIR)/dist
 # Tests with libraries that the product must not depend on.
 MODULES := test/mixin test/rollouts
 # Those with a thousand packages and more; the suite lint-large looks at them.
-LARGE := test/argo test/flagger test/kubernetes
+LARGE := test/argo test/flagger test/intervals test/kubernetes
 
 TAGS := real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial,canary,between
 LINT := golangci-lint
