@@ -121,7 +121,7 @@ func blockCorrelation() *panel {
 	return timeseries("Block correlation", "none",
 		"Correlation of the values of neighboring blocks, the median of stretches of 50 blocks, averaged over shards. Evidence needs one near 0. Clearly above 0.2 from 100 blocks on: no verdict (dependent); take longer blocks (min_time).",
 		"ReplaydCandidateWorse",
-		query{`avg by (metric) (` + fromComparison("block_correlation", "") + `) >= -1`, "{{metric}}"}). // NaN below 50 blocks
+		query{`avg by (metric) (` + fromComparison("block_correlation", "") + ` >= -1)`, "{{metric}}"}). // a shard below 50 blocks has NaN
 		custom(object{"axisSoftMin": -0.5, "axisSoftMax": 0.5, "fillOpacity": 0, "thresholdsStyle": object{"mode": "dashed"}}).
 		set(object{"decimals": 1}).thresholds("transparent", step{0.2, "red"}).metricColors().needs("after 50 blocks")
 }
