@@ -151,21 +151,6 @@ func TestRulesKeepTheFleet(t *testing.T) {
 	}
 }
 
-// Monitoring systems set some labels themselves, and take some away: of two engines that only such a label tells apart, one would be lost.
-func TestNoLabelIsTakenAway(t *testing.T) {
-	stored, _ := series(t)
-	for name, labels := range stored {
-		for _, taken := range []string{
-			"cluster", "container", "endpoint", "env", "host", "instance", "job", "namespace", "node", "pod", "prometheus", "prometheus_replica",
-			"receive", "receive_replica", "replica", "rule_replica", "ruler_replica", "service", "tenant_id",
-		} {
-			if slices.Contains(labels, taken) {
-				t.Errorf("%s: want no label %s", name, taken)
-			}
-		}
-	}
-}
-
 // A copy with shorter windows needs to find the seconds that are not written as durations.
 func TestOneNumberIsOfSeconds(t *testing.T) {
 	promQL := parser.NewParser(parser.Options{})
@@ -184,22 +169,6 @@ func TestOneNumberIsOfSeconds(t *testing.T) {
 	}
 	if want := []string{"workload:replayd_loops_per_day:ratio: 86400"}; !slices.Equal(found, want) {
 		t.Errorf("numbers that look like seconds: want %v, got %v", want, found)
-	}
-}
-
-// Prometheus refuses the whole configuration if one file of the glob alerts/*.yaml is no rule file.
-func TestTheGlobHoldsRuleFilesOnly(t *testing.T) {
-	paths, err := outside.RuleFiles(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		decoder := yaml.NewDecoder(strings.NewReader(read(t, path)))
-		decoder.KnownFields(true)
-		var file struct{ Groups []yaml.Node }
-		if err := decoder.Decode(&file); err != nil || len(file.Groups) == 0 {
-			t.Errorf("%s: want groups of rules and nothing else, got %d groups, %v", path, len(file.Groups), err)
-		}
 	}
 }
 

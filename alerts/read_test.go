@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
+
 	"replayd/test/outside"
 )
 
@@ -52,6 +54,37 @@ func TestEachRecordIsRead(t *testing.T) {
 	for _, r := range slices.CompactFunc(records, func(a, b outside.Rule) bool { return a.Record == b.Record }) {
 		if !reads[r.Record] {
 			t.Errorf("%s is read by nothing", r.Record)
+		}
+	}
+}
+
+// Monitoring systems set some labels themselves, and take some away: of two engines that only such a label tells apart, one would be lost.
+func TestNoLabelIsTakenAway(t *testing.T) {
+	stored, _ := series(t)
+	for name, labels := range stored {
+		for _, taken := range []string{
+			"cluster", "container", "endpoint", "env", "host", "instance", "job", "namespace", "node", "pod", "prometheus", "prometheus_replica",
+			"receive", "receive_replica", "replica", "rule_replica", "ruler_replica", "service", "tenant_id",
+		} {
+			if slices.Contains(labels, taken) {
+				t.Errorf("%s: want no label %s", name, taken)
+			}
+		}
+	}
+}
+
+// Prometheus refuses the whole configuration if one file of the glob alerts/*.yaml is no rule file.
+func TestTheGlobHoldsRuleFilesOnly(t *testing.T) {
+	paths, err := outside.RuleFiles(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		decoder := yaml.NewDecoder(strings.NewReader(read(t, path)))
+		decoder.KnownFields(true)
+		var file struct{ Groups []yaml.Node }
+		if err := decoder.Decode(&file); err != nil || len(file.Groups) == 0 {
+			t.Errorf("%s: want groups of rules and nothing else, got %d groups, %v", path, len(file.Groups), err)
 		}
 	}
 }
