@@ -33,7 +33,7 @@ MODULES := test/mixin test/rollouts
 # Those with a thousand packages and more; the suite lint-large looks at them.
 LARGE := test/argo test/flagger test/intervals test/kubernetes
 
-TAGS := real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial,canary,between
+TAGS := real,tokenizers,replay,daemon,prometheus,live,engines,peers,bench,faults,tutorial,canary,between,monitors
 LINT := golangci-lint
 TOOL := go tool -modfile=tools/go.mod
 # The same tool, from the folder of a module.
