@@ -4,7 +4,10 @@ local latency = {
 };
 
 {
+  local form = $._config.histograms,
+
   prometheusRules+:: {
-    groups+: (import 'groups.libsonnet')(latency[$._config.histograms]).rules,
+    assert std.objectHas(latency, form) : "histograms: want 'classic' or 'native', got '%s'" % form,
+    groups+: (import 'groups.libsonnet')(latency[form]).rules,
   },
 }

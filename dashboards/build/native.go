@@ -19,9 +19,14 @@ var (
 	quantiled = regexp.MustCompile(`(histogram_quantile\([\d.]+, )` + summed + `\)|` + summed)
 )
 
-// native returns an expression for instances of both forms. Means are right whatever the mixture is.
+// byInstance takes each instance's sum and count in the form that it has, so that means are right for any mixture of forms.
+func byInstance(text string) string {
+	return ended.ReplaceAllString(text, `(histogram_${2}(rate(${1}${3}${4}${5})) or ${0})`)
+}
+
+// native returns an expression for instances of both forms.
 func native(expr string) string {
-	expr = ended.ReplaceAllString(expr, `(histogram_${2}(rate(${1}${3}${4}${5})) or ${0})`)
+	expr = byInstance(expr)
 	return quantiled.ReplaceAllStringFunc(expr, func(of string) string {
 		begin, end := "", ""
 		if m := quantiled.FindStringSubmatch(of); m[1] != "" {
@@ -68,7 +73,7 @@ func nativeRules(text string) string {
 		return m[1] + m[2] + one + "\n" + m[1] + "_bucket" + m[2] + other
 	})
 	text = quantileRule.ReplaceAllString(text, "${1}${2}${3}\n${1}or\n${1}${2}_bucket${3}")
-	text = ended.ReplaceAllString(text, `(histogram_${2}(rate(${1}${3}${4}${5})) or ${0})`)
+	text = byInstance(text)
 	return "# Made of alerts/latency.yaml, to take in its place where native histograms are scraped: go generate ./dashboards/...\n" +
 		"# Means are right for instances of both forms. A quantile has no value while instances differ.\n" +
 		"groups:\n" + text
