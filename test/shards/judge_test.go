@@ -19,7 +19,27 @@ type record struct {
 	Loop    int64
 	Row     int
 	Outcome string
-	TTFT    int64 `json:"ttft_ns"`
+	TTFT    int64  `json:"ttft_ns"`
+	TPOT    *int64 `json:"tpot_ns"`
+	Chunks  int
+	Merged  int `json:"merged_reads"`
+}
+
+// gaps returns how many answers came in several reads, and the least and the most gaps between reads in all answers.
+func gaps(all []record) (answers, least, most int) {
+	for _, r := range all {
+		if r.TPOT == nil {
+			continue
+		}
+		answers++
+		most += r.Chunks - 1 - r.Merged // a merged read hides one gap or more
+		if r.Merged == 0 {
+			least += r.Chunks - 1
+		} else {
+			least += max(1, r.Merged-1)
+		}
+	}
+	return answers, least, most
 }
 
 // recorded returns the requests of one loop that a process has finished.
