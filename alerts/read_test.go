@@ -1,6 +1,7 @@
 package alerts_test
 
 import (
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -69,6 +70,16 @@ func TestNoLabelIsTakenAway(t *testing.T) {
 			if slices.Contains(labels, taken) {
 				t.Errorf("%s: want no label %s", name, taken)
 			}
+		}
+	}
+}
+
+// Where a page is scraped each 60 s, a window of less than 5 minutes can have too few samples for a rate.
+func TestWindowsHoldEnoughScrapes(t *testing.T) {
+	for _, r := range append(rules(t, false), rules(t, true)...) {
+		texts := slices.Collect(maps.Values(r.Annotations)) // some have queries of their own
+		if err := outside.LongWindows(strings.Join(append(texts, r.Expr), "\n")); err != nil {
+			t.Errorf("%s: %v", r.Record+r.Alert, err)
 		}
 	}
 }

@@ -122,6 +122,9 @@ func TestExpressions(t *testing.T) {
 			single[v["name"].(string)] = isList && !multi
 		}
 		for where, expr := range expressions(t, b) {
+			if err := outside.LongWindows(expr); err != nil {
+				t.Errorf("%s: %s: %v", name, where, err)
+			}
 			asked := filled(expr)
 			if err := outside.Known(asked, stored, func(name string) bool { return rules[name] }); err != nil {
 				t.Errorf("%s: %s: %v", name, where, err)

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 )
@@ -111,6 +113,19 @@ var ofPrometheus = []string{"__name__", "cluster", "namespace", "job", "instance
 
 // ofClientGolang matches the series that client_golang gives every process. docs/reference/metrics.md names their prefixes.
 var ofClientGolang = regexp.MustCompile("^(go|process|promhttp_metric_handler)_")
+
+var window = regexp.MustCompile(`\[(\d+(?:ms|[smhdwy])\w*)[\]:]`)
+
+// LongWindows reports a window of less than 5 minutes in a text of PromQL. Where a page is scraped each 60 s, it can have too few
+// samples for a rate.
+func LongWindows(text string) error {
+	for _, match := range window.FindAllStringSubmatch(text, -1) {
+		if length, err := model.ParseDuration(match[1]); err != nil || time.Duration(length) < 5*time.Minute {
+			return fmt.Errorf("want windows of 5 minutes or more, got %s", match[0])
+		}
+	}
+	return nil
+}
 
 // Known returns an error for each selector of an expression that names an unknown series, or an unknown label of a
 // series. Prometheus would silently return nothing. The labels of recorded series, of up, of ALERTS and of the series
