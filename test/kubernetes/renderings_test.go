@@ -32,14 +32,7 @@ var renderings = []rendering{
 			"- to: - namespaceSelector:",
 		"- {port: 8000, protocol: TCP}", "- {port: 9400, protocol: TCP}", "- ports: - port: 443 ",
 		"kind: ServiceMonitor", "scrapeClassicHistograms: true", "jobLabel: app.kubernetes.io/name", "honorLabels: true",
-		`"query": "5s,10s,15s,30s,1m"`,
-	}, []string{"-sample", "shard:", "histogram_sum("}},
-	{
-		"native histograms, scraped each 30 s",
-		append(full("deployment"), "--set", "histograms=native", "--set", "monitor.interval=30s"),
-		[]string{"histogram_sum(rate(replayd_ttft_seconds[5m]))", "histogram_quantile(0.5, workload:replayd_ttft_seconds:rate5m)", `"query": "30s"`},
-		[]string{"5s,10s,15s,30s,1m"},
-	},
+	}, []string{"-sample", "shard:"}},
 	{"deployment", plain("deployment"), []string{
 		"replicas: 1 revisionHistoryLimit: 10 strategy: {type: Recreate}", watched, whole, "terminationGracePeriodSeconds: 45 ",
 		"path: /traces/sample.jsonl",
@@ -94,6 +87,31 @@ var comments = regexp.MustCompile(`(?m)(^|\s)#.*$`)
 // flat joins the lines of manifests, without their comments.
 func flat(manifests string) string {
 	return strings.Join(strings.Fields(comments.ReplaceAllString(manifests, "")), " ") + " "
+}
+
+// Rules and dashboards are of the form of histograms, and of the interval, that the values say.
+func TestHistogramsAndInterval(t *testing.T) {
+	const nativeRule, nativePanel = "(histogram_sum(rate(replayd_ttft_seconds[5m]))", "(histogram_count(rate(replayd_ttft_seconds{"
+	for _, c := range []struct{ values, has, lacking []string }{
+		{nil, []string{`"query": "5s,10s,15s,30s,1m"`}, []string{nativeRule, nativePanel}},
+		{[]string{"histograms=native", "monitor.interval=30s"}, []string{nativeRule, nativePanel, `"query": "30s"`}, []string{`"query": "5s,10s,15s,30s,1m"`}},
+	} {
+		values := full("deployment")
+		for _, v := range c.values {
+			values = append(values, "--set", v)
+		}
+		text := render(t, chart, values...)
+		for _, want := range c.has {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: want %s in the chart", c.values, want)
+			}
+		}
+		for _, lacking := range c.lacking {
+			if strings.Contains(text, lacking) {
+				t.Errorf("%v: want no %s in the chart", c.values, lacking)
+			}
+		}
+	}
 }
 
 func TestRenderings(t *testing.T) {

@@ -52,23 +52,23 @@ var sets = []set{
 	},
 	{
 		"scraped often", "monitor: {enabled: true, interval: 5s}",
-		[]string{"- interval: 5s " + scraped + "5s "},
+		[]string{"- honorLabels: true interval: 5s " + scraped + "5s "},
 		nil,
 	},
 	{
 		"scraped seldom", "monitor: {enabled: true, interval: 1m30s}",
-		[]string{"- interval: 1m30s " + scraped + "10s "},
+		[]string{"- honorLabels: true interval: 1m30s " + scraped + "10s "},
 		nil,
 	},
 	{
 		"a timeout as long as the interval", "monitor: {enabled: true, interval: 1m30s, scrapeTimeout: 90s}",
-		[]string{"- interval: 1m30s " + scraped + "90s "},
+		[]string{"- honorLabels: true interval: 1m30s " + scraped + "90s "},
 		nil,
 	},
 	{
 		"the interval in the endpoint",
 		"monitor: {enabled: true, kind: ServiceMonitor, endpoint: {interval: 2s500ms}}",
-		[]string{"endpoints: - interval: 2s500ms " + scraped + "2s500ms "},
+		[]string{"endpoints: - honorLabels: true interval: 2s500ms " + scraped + "2s500ms "},
 		nil,
 	},
 	{
