@@ -79,7 +79,7 @@ func (j *Judgment) worse(o Options) string {
 
 // condition says how often a verdict is wrong, and what that assumes.
 func (o *Options) condition() string {
-	return fmt.Sprintf("this is wrong in at most %s of such comparisons, if %s", percent(o.Alpha), o.assumed())
+	return fmt.Sprintf("this is wrong in at most %s of such comparisons, if %s", percent(o.Alpha), o.assumed(" (tail, bad: than ten)"))
 }
 
 func (j *Judgment) overall() string {
@@ -147,13 +147,14 @@ func (j *Judgment) watched(o Options) string {
 	if len(beyond) > 0 {
 		text = strings.Join(beyond, "; ") + ": beyond the tolerance, but not proven yet"
 	}
-	return fmt.Sprintf("no change proven: %s; at most one false alarm in 30 days on average, if %s", text, o.assumed())
+	return fmt.Sprintf("no change proven: %s; at most one false alarm in 30 days on average, if %s", text, o.assumed(""))
 }
 
-// assumed is the condition of a verdict, and of the rate of false alarms.
-func (o *Options) assumed() string {
+// assumed is the condition of a verdict, and of the rate of false alarms; long says which metrics have longer blocks with a wander.
+func (o *Options) assumed(long string) string {
 	if o.Wander > 0 {
-		return fmt.Sprintf("the ratio of two equal servers wanders by %s at most, and nothing else differs that lasts longer than a block (tail, bad: than ten)", percent(o.Wander))
+		return fmt.Sprintf("the ratio of two equal servers wanders by %s at most, and nothing else differs that lasts longer than a block%s",
+			percent(o.Wander), long)
 	}
 	return "two equal servers differ by nothing that lasts longer than a block (wander 0)"
 }
