@@ -12,7 +12,7 @@ const azureHeader = "TIMESTAMP,ContextTokens,GeneratedTokens"
 
 // azureTimes are the layouts of instants in the data sets of 2023 and 2024. time.Parse accepts a fraction of a second
 // of any length after the seconds.
-var azureTimes = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00"}
+var azureTimes = []string{"2006-01-02 15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339, "2006-01-02T15:04:05"}
 
 func azureLayout(header []byte) (layout, bool) {
 	return layout{decode: decodeAzure, rebased: true}, string(header) == azureHeader

@@ -53,8 +53,11 @@ type pass struct {
 	faults, surplus faults
 	format          Format
 	layout          layout
-	number          int // rows so far
-	failed          int // requests without an answer; they are left out
+	number          int                          // rows so far
+	failed          int                          // requests without an answer; they are left out
+	short           int                          // rows with fewer ids than blocks
+	kinds           [textIDs | numberIDs + 1]int // rows by the kinds of their ids
+	units           map[time.Duration]int        // rows by the unit of their timestamp, where it is not the format's
 	scratch         row
 	hash            string
 
@@ -102,7 +105,7 @@ type turn struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, times: instants{sorted: true}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, units: map[time.Duration]int{}, times: instants{sorted: true}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -160,7 +163,7 @@ func (p *pass) settle() {
 	f.Stats = Stats{
 		Format: p.format, SHA256: p.hash, Bytes: f.size, Requests: p.number, Sessions: p.sessions.Len(), Agents: p.agents.Len(),
 		HasTimestamps: p.times.timed, Sorted: p.times.sorted, BlockTokens: p.size, Edges: p.parents.used,
-		SurplusRows: p.surplus.Count, Warnings: p.surplus.Texts(f.name+": ", "warnings"),
+		SurplusRows: p.surplus.Count, ShortRows: p.short, Warnings: append(p.surplus.Texts(f.name+": ", "warnings"), p.taken()...),
 	}
 	f.first, f.last = p.first, p.last
 	if p.format == Sessions { // a later row can be due earlier
@@ -185,6 +188,27 @@ func (p *pass) settle() {
 			"%s: blocks of %d tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)",
 			f.name, vllmBlock))
 	}
+}
+
+// taken says what was taken that the format has otherwise.
+func (p *pass) taken() (warnings []string) {
+	warn := func(format string, args ...any) {
+		warnings = append(warnings, p.file.name+": "+fmt.Sprintf(format, args...))
+	}
+	if p.short > 0 {
+		warn("rows with fewer ids than blocks: %d of %d: the rest of such a prompt is text of its own, "+
+			"which no other row has", p.short, p.number)
+	}
+	both := p.kinds[textIDs|numberIDs]
+	if texts, numbers := p.kinds[textIDs]+both, p.kinds[numberIDs]+both; texts > 0 && numbers > 0 {
+		warn(`hash_ids are texts in %d rows and numbers in %d: "1" and 1 are two ids`, texts, numbers)
+	}
+	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, dated} {
+		if rows := p.units[unit]; rows > 0 {
+			warn("timestamps read as %s: %d of %d, for they can be no %s", unitName(unit), rows, p.number, unitName(p.layout.unit))
+		}
+	}
+	return warnings
 }
 
 // measure completes Stats. If the file is not in due order, measure reads the rows again in due order, because some

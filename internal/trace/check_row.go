@@ -25,6 +25,7 @@ const leastRows = 8
 type blockVotes struct {
 	rows        int
 	exact       [len(blockSizes)]int // by block size: rows with exactly as many ids as their prompt has blocks
+	full        [len(blockSizes)]int // likewise: as it has full blocks
 	least, most int                  // block sizes with which that is so of each row
 }
 
@@ -41,25 +42,32 @@ func (v *blockVotes) add(tokens, ids int) {
 		if ids == blocksOf(tokens, size) {
 			v.exact[i]++
 		}
+		if ids == tokens/size {
+			v.full[i]++
+		}
 	}
 }
 
-// best returns the block size that matches the most rows. In a tie the format's own size wins.
+// best returns the block size that matches the most rows, either with an id of a last block that is not full or without. In a
+// tie the one with such ids wins, then the format's own size.
 func (v *blockVotes) best(own int) int {
 	best := max(0, slices.Index(blockSizes[:], own))
 	for i := range blockSizes {
-		if v.exact[i] > v.exact[best] {
+		if rows, most := v.matched(i), v.matched(best); rows > most || rows == most && v.exact[i] > v.exact[best] {
 			best = i
 		}
 	}
 	for _, step := range [...]int{100, 50, 16, 10, 1} {
 		size := blocksOf(v.least, step) * step
-		if v.rows >= leastRows && size <= v.most && v.exact[best] < v.rows {
+		if v.rows >= leastRows && size <= v.most && v.matched(best) < v.rows {
 			return size
 		}
 	}
 	return blockSizes[best]
 }
+
+// matched returns how many rows have ids for all their blocks, or else all their full ones, whichever is more.
+func (v *blockVotes) matched(size int) int { return max(v.exact[size], v.full[size]) }
 
 func (p *pass) row(line []byte, in *lines) {
 	r := &p.scratch
@@ -84,13 +92,17 @@ func (p *pass) row(line []byte, in *lines) {
 		if p.file.chats != nil {
 			p.file.chats.add(r)
 		}
-		found = append(p.checkInstant(r), p.fit(r)...)
+		found = slices.Concat(p.checkForm(r), p.checkInstant(r), p.fit(r))
 	}
 	if placed {
 		p.parents.add(r, int32(p.sessionOf(r)), len(found) > 0)
 	}
+	place := in.number
+	if p.file.lowered {
+		place = 0
+	}
 	for _, f := range found {
-		p.faults.add(in.number, f)
+		p.faults.add(place, f)
 	}
 	switch {
 	case !p.times.sorted:
@@ -173,6 +185,22 @@ func (p *pass) checkInstant(r *row) fault.List {
 	return nil
 }
 
+// checkForm counts what is written in another way than the format has it, which Strict refuses.
+func (p *pass) checkForm(r *row) (found fault.List) {
+	p.kinds[r.kinds]++
+	both := p.kinds[textIDs|numberIDs] > 0 || p.kinds[textIDs] > 0 && p.kinds[numberIDs] > 0
+	if r.kinds != 0 && both && p.options.Strict {
+		found = append(found, fault.New("hash_ids", "ids of one kind in all rows, numbers or texts", "both"))
+	}
+	if r.unit != 0 {
+		if p.options.Strict {
+			found = append(found, fault.New("timestamp", unitName(p.layout.unit), unitName(r.unit)))
+		}
+		p.units[r.unit]++
+	}
+	return found
+}
+
 // wait returns how long a wait takes in the time of the trace.
 func (p *pass) wait(recorded time.Duration) int64 {
 	if p.options.Wait == nil {
@@ -195,12 +223,16 @@ func (p *pass) fit(r *row) fault.List {
 	}
 	p.votes.add(r.InputTokens, len(r.Blocks))
 	blocks := blocksOf(r.InputTokens, p.size)
-	if len(r.Blocks) == blocks || p.layout.partial && len(r.Blocks) == r.InputTokens/p.size {
+	switch ids := len(r.Blocks); {
+	case ids == blocks || p.layout.partial && ids == r.InputTokens/p.size:
+		return nil
+	case ids < blocks && !p.options.Strict:
+		p.short++
 		return nil
 	}
 	want := fmt.Sprintf("%d ids for %d tokens in blocks of %d", blocks, r.InputTokens, p.size)
 	found := fault.New("hash_ids", want, fmt.Sprint(len(r.Blocks)))
-	if len(r.Blocks) < blocks || p.options.Strict {
+	if p.options.Strict {
 		return fault.List{found}
 	}
 	found.Want += ": the surplus is ignored"

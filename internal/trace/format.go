@@ -79,6 +79,7 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 		p.layout = dialect{unit: time.Second, lengths: true}.layout(vllmBlock)
 	case Bailian:
 		p.layout = dialect{unit: time.Second, lengths: true, chats: true}.layout(bailianBlock)
+		p.know(bailianBlock)
 	default:
 		p.layout = dialect{unit: time.Millisecond}.layout(0)
 	}
@@ -98,10 +99,16 @@ func (f Format) check() error {
 
 func unitName(unit time.Duration) string {
 	switch unit {
+	case time.Nanosecond:
+		return "nanoseconds"
+	case time.Microsecond:
+		return "microseconds"
 	case time.Millisecond:
 		return "milliseconds"
 	case time.Second:
 		return "seconds"
+	case dated:
+		return "dates"
 	}
 	return "an instant"
 }

@@ -35,6 +35,7 @@ type lowering struct {
 	parents []Edge
 	names   []subAgent        // of rows whose session is known only at the end
 	untimed int               // requests without the time of their answer
+	kinds   idKinds           // of all rows
 	ids     map[string]string // by session id: the file and line of the session; also request ids, without
 }
 
@@ -201,6 +202,9 @@ func (l *lowering) describe(s *Stats, name string) {
 	if l.untimed > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s: requests without api_time: %d of %d: the wait after each includes the time of its answer",
 			name, l.untimed, len(l.rows)))
+	}
+	if l.kinds == numberIDs|textIDs {
+		s.Warnings = append(s.Warnings, name+`: some ids are texts and some numbers: "1" and 1 are two ids`)
 	}
 }
 

@@ -15,6 +15,9 @@ type row struct {
 	timed  bool  // the line has a timestamp
 	failed bool  // the request got no answer; the line does not count as a row
 
+	unit  time.Duration // of the timestamp, where it is not the format's
+	kinds idKinds
+
 	chat, parent int64 // only in Bailian's format
 	claimed      int   // only in the format Sessions: the row's own number by its line; -1: the line has none
 

@@ -32,9 +32,9 @@ func (d dialect) read(o *object, r *row) fault.List {
 	} else {
 		r.OutputTokens = o.length("output_length")
 	}
-	at, timed := o.time("timestamp", d.unit)
-	r.at, r.timed = int64(at), timed
+	r.at, r.timed, r.unit = o.instant("timestamp", d.unit)
 	r.Blocks = o.ids("hash_ids", r.Blocks)
+	r.kinds = o.kinds
 	if d.chats {
 		o.chat(r)
 	}
@@ -65,6 +65,7 @@ type object struct {
 	values  map[string]json.RawMessage
 	members []member // in place of values: what split has found, with plain strings
 	faults  fault.List
+	kinds   idKinds // of the ids that were read
 }
 
 type member struct{ key, value []byte }
@@ -191,43 +192,53 @@ func (o *object) time(key string, unit time.Duration) (d time.Duration, ok bool)
 	if n, ok := nanos(string(v), unit); ok {
 		return time.Duration(n), true
 	}
-	want := unitName(unit) + " ≥ 0"
-	if f, err := strconv.ParseFloat(string(v), 64); err == nil && f > 0 {
-		want = fmt.Sprintf("%s ≤ %d", unitName(unit), maxMillis*int64(time.Millisecond)/int64(unit))
-	}
-	o.fault(key, want, shown(v))
+	o.wrongTime(key, unit, string(v), v)
 	return 0, true
 }
 
-// ids reads a list of integers. A negative integer, as Python's hashes can be, is read as its two's complement.
-func (o *object) ids(key string, into []uint64) []uint64 {
+func (o *object) wrongTime(key string, unit time.Duration, text string, v json.RawMessage) {
+	want := unitName(unit) + " ≥ 0"
+	if f, err := strconv.ParseFloat(text, 64); err == nil && f > 0 {
+		want = fmt.Sprintf("%s ≤ %d", unitName(unit), maxMillis*int64(time.Millisecond)/int64(unit))
+	}
+	o.fault(key, want, shown(v))
+}
+
+// dated is the unit of an instant that is a date.
+const dated time.Duration = -1
+
+// instant reads an instant of a row, in nanoseconds: a number, in text or not, or a date. A number that can be no instant in
+// the unit of the format, and only one in another, is read in that one, and unit says so; else it is 0.
+func (o *object) instant(key string, format time.Duration) (at int64, timed bool, unit time.Duration) {
 	v := o.value(key)
 	if v == nil {
-		return into
+		return 0, false, 0
 	}
-	c := cursor{b: v}
-	if ids, ok := c.wholes(into); ok && c.i == len(v) {
-		return ids
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
-		o.fault(key, "a list of integers", shown(v))
-		return into
-	}
-	for i, item := range list {
-		id, err := strconv.ParseUint(string(item), 10, 64)
-		if err != nil {
-			var signed int64
-			signed, err = strconv.ParseInt(string(item), 10, 64)
-			id = uint64(signed)
+	text := string(v)
+	if v[0] == '"' {
+		var unquoted string
+		if json.Unmarshal(v, &unquoted) == nil {
+			text = strings.TrimSpace(unquoted)
 		}
-		if err != nil {
-			o.fault(fmt.Sprintf("%s[%d]", key, i), "an integer of 64 bits", shown(item))
-			return into
-		}
-		into = append(into, id)
 	}
-	return into
+	if at, ok := nanos(text, format); ok {
+		return at, true, 0
+	}
+	if at, ok := azureInstant(text); ok {
+		return at, true, dated
+	}
+	for _, other := range []struct {
+		unit  time.Duration
+		above float64 // years after 5100 in the next larger unit, and after 1973 in this one
+	}{{time.Nanosecond, 1e17}, {time.Microsecond, 1e14}} {
+		if v, err := strconv.ParseFloat(text, 64); err == nil && v > other.above {
+			if at, ok := nanos(text, other.unit); ok {
+				return at, true, other.unit
+			}
+		}
+	}
+	o.wrongTime(key, format, text, v)
+	return 0, true, 0
 }
 
 func (o *object) text(key string, limit int) string {

@@ -39,12 +39,17 @@ func (p *pass) begin(block, number int, found fault.List) {
 	for _, f := range found {
 		p.faults.add(number, f)
 	}
-	if block > 0 && p.options.BlockTokens == 0 {
-		p.given, p.size, p.figures = true, block, newStatsCollector(block)
-	}
+	p.know(block)
 	p.format = Sessions
 	p.layout = dialect{unit: time.Millisecond, graph: true}.layout(0)
 	p.layout.partial = true
+}
+
+// know sets the tokens of a block, if the file or its format says them and the options do not.
+func (p *pass) know(block int) {
+	if block > 0 && p.options.BlockTokens == 0 {
+		p.given, p.size, p.figures = true, block, newStatsCollector(block)
+	}
 }
 
 // maxRows bounds the number of a row.

@@ -39,6 +39,7 @@ type Stats struct {
 	BlockTokens int // given or detected; else the format's own size or 512
 	RowsWithIDs int
 	SurplusRows int // of these, rows with more ids than their prompt has blocks; surplus ids are ignored
+	ShortRows   int // of these, rows with fewer; what has no id is text of the row's own
 	Prefix      prefix.Sharing
 }
 

@@ -74,7 +74,7 @@ func (s Stats) writePrefix(t table) {
 		return
 	}
 	t.line("blocks", fmt.Sprintf("%s of %d tokens; as many ids as blocks on %s of %s rows with ids", number.Whole(p.Blocks), s.BlockTokens,
-		number.Whole(s.RowsWithIDs-s.SurplusRows), number.Whole(s.RowsWithIDs)))
+		number.Whole(s.RowsWithIDs-s.SurplusRows-s.ShortRows), number.Whole(s.RowsWithIDs)))
 	t.line("ids", fmt.Sprintf("%s distinct; %s behind more than one prefix, %s with more than one length",
 		number.Whole(p.IDs), number.Whole(p.Moved), number.Whole(p.Resized)))
 	t.line("ideal prefix hits", fmt.Sprintf("%s of %s blocks = %.6f", number.Whole(p.HitBlocks), number.Whole(p.Blocks), p.HitBlockRatio))

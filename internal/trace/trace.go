@@ -62,6 +62,7 @@ type File struct {
 
 	name     string // used in errors
 	data     *os.File
+	lowered  bool   // the lines are not the source's
 	spool    string // path that Close still has to remove; "" if there is none
 	size     int64
 	modified time.Time
@@ -105,6 +106,7 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.lowered = lowered != nil
 	if err := f.check(ctx, o); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

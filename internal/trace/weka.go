@@ -48,6 +48,7 @@ type wekaSession struct {
 	global bool // ids mean the same in all sessions
 	prefix int  // tokens of its tools and system prompt
 	calls  []wekaCall
+	kinds  idKinds
 }
 
 func readWeka(text []byte) (s wekaSession, found fault.List) {
@@ -70,6 +71,7 @@ func readWeka(text []byte) (s wekaSession, found fault.List) {
 	if len(s.calls) == 0 && len(o.faults) == 0 {
 		o.fault("requests", "at least one", "none")
 	}
+	s.kinds = o.kinds
 	return s, o.faults
 }
 
@@ -120,6 +122,7 @@ func (o *object) wekaCalls(block, most int, agents bool) []wekaCall {
 			e.fault("type", "n or s in a sub-agent", strconv.Quote(kind))
 		}
 		o.addFaults(fmt.Sprintf("requests[%d]", i), e.faults)
+		o.kinds |= e.kinds
 	}
 	return calls
 }
@@ -134,9 +137,8 @@ func (o *object) wekaCall(c *wekaCall, block int) {
 	if c.ids = o.ids("hash_ids", nil); len(o.faults) > before {
 		return
 	}
-	full, all := c.input/block, blocksOf(c.input, block)
-	if n := len(c.ids); c.input > 0 && n > 0 && n != full && n != all {
-		o.fault("hash_ids", fmt.Sprintf("%d ids for %d tokens in blocks of %d", full, c.input, block), strconv.Itoa(n))
+	if most := blocksOf(c.input, block); c.input > 0 && len(c.ids) > most {
+		o.fault("hash_ids", fmt.Sprintf("at most %d ids for %d tokens in blocks of %d", most, c.input, block), strconv.Itoa(len(c.ids)))
 	}
 }
 

@@ -37,6 +37,7 @@ func (l *lowering) weka(ids *wekaIDs, line int, text []byte) (fault.List, error)
 		return fault.List{fault.New("requests", fmt.Sprintf("instants ≤ %d s", int64(maxMillis/1000)), "a later one")}, nil
 	}
 	l.untimed += g.untimed
+	l.kinds |= s.kinds
 	return nil, l.session(g.rows)
 }
 

@@ -104,7 +104,7 @@ func (a Analysis) times() number.Object {
 func (a Analysis) prefixes() number.Object {
 	s, p := a.Stats, a.Stats.Prefix
 	return number.Object{
-		"blocks", p.Blocks, "rows_with_surplus_ids", s.SurplusRows, "distinct_ids", p.IDs,
+		"blocks", p.Blocks, "rows_with_surplus_ids", s.SurplusRows, "rows_with_fewer_ids", s.ShortRows, "distinct_ids", p.IDs,
 		"ids_behind_several_prefixes", p.Moved, "ids_with_several_lengths", p.Resized,
 		"ideal_hit_blocks", p.HitBlocks, "ideal_hit_block_ratio", p.HitBlockRatio,
 		"ideal_hit_tokens", p.HitTokens, "ideal_hit_token_ratio", p.HitTokenRatio, "unique_prefixes", p.Unique,

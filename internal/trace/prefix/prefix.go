@@ -83,7 +83,7 @@ func New(size int) Tree { return Tree{size: size} }
 // Len returns how many nodes there are, with the root.
 func (p *Tree) Len() int { return max(1, p.nodes.Len()) }
 
-// Add adds a row and returns its Share. A row has no ids or exactly as many as its tokens have blocks.
+// Add adds a row and returns its Share. A row has at most as many ids as its tokens have blocks.
 func (p *Tree) Add(blocks []uint64, tokens int) (had Share) {
 	p.Row = p.Row[:0]
 	if len(blocks) == 0 {
