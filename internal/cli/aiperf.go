@@ -138,7 +138,8 @@ var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
 // takeRows determines the source of the rows: a trace, texts, or synthetic lengths.
 func (o *Flags) takeRows(path string) {
 	a, w := &o.Aliases, &o.Workload
-	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" {
+	named := o.given.Changed("format")
+	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" && !named {
 		a.datasetType = typeOf(a.inputFile)
 	}
 	switch format, isTrace := traceTypes[a.datasetType]; {
@@ -151,7 +152,13 @@ func (o *Flags) takeRows(path string) {
 			"--public-dataset", "want sharegpt: others are not read, got %q", a.publicDataset)
 		w.Dataset = config.Dataset{Format: "sharegpt", Path: a.inputFile}
 	case a.inputFile != "" && isTrace:
-		w.Trace.Path, w.Trace.Format = a.inputFile, format
+		w.Trace.Path = a.inputFile
+		if named {
+			o.wrong.If(a.datasetType != "" && w.Trace.Format != format, "--format", "contradicts --custom-dataset-type %s", a.datasetType)
+		} else {
+			w.Trace.Format = format
+		}
+		o.asAIPerf()
 	case a.inputFile != "":
 		if !slices.Contains(textTypes, a.datasetType) {
 			o.wrong.Add("--custom-dataset-type",
@@ -192,6 +199,20 @@ func (o *Flags) takeRows(path string) {
 	if !reflect.DeepEqual(a.rescale, synth.RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1}) {
 		w.Trace.Rescale = &a.rescale
 		o.wrong.If(w.Trace.Path == "", "--synthesis-*", "want --input-file too: they change a trace")
+	}
+}
+
+// asAIPerf plays a trace as AIPerf does: it is counted from its first row, and the turns of a session accumulate, with the
+// server's own answers (aiperf 0.13.0, dataset/loader/mooncake_trace.py).
+func (o *Flags) asAIPerf() {
+	w := &o.Workload
+	w.Trace.FromFirst = !o.given.Changed("from") && !o.given.Changed("fixed-schedule-start-offset")
+	if w.Trace.Format != "mooncake" && w.Trace.Format != "auto" || o.given.Changed("deltas") {
+		return
+	}
+	w.Trace.Deltas = true
+	if !o.given.Changed("history") {
+		w.Prompt.History = true
 	}
 }
 

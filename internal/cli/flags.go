@@ -123,6 +123,10 @@ func (o *Flags) own() Table {
 			{"over-limit", "over_limit", (*string)(&l.Trace.OverLimit), "longer rows: filter, clip or send"},
 			{"shared-prefix", "shared_prefix", &l.Trace.Shared, "weka: the tools and system prompts of all sessions begin " +
 				"with the same blocks"},
+			{"deltas", "deltas", &l.Trace.Deltas, "rows of a session have only what is new in each turn: " +
+				"the turns before are sent with it"},
+			{"row-headers", "headers", (*[]string)(&l.Trace.RowHeaders), "headers that rows may set, such as x-tenant,x-priority; others are " +
+				"not sent"},
 			{"shard", "workloads[0].shard.index workloads[0].shard.of", &o.shard, "part of the trace for this process, " +
 				"INDEX/OF; auto/OF: INDEX is the ordinal of the pod"},
 		}},

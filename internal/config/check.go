@@ -86,6 +86,7 @@ func (c *Config) Check() fault.List {
 		}
 		w.SLO.check(at+".slo", t, f)
 		w.checkEcho(at+".request.echo_header", t, f)
+		w.checkRowHeaders(at+".trace.headers", t, f)
 		f.If(w.Trace.Path != "" && w.Dataset.Given() && t.Tokenizer == "",
 			at+".dataset", "want a tokenizer of the target too: texts are cut to the trace's lengths")
 	}
@@ -180,6 +181,7 @@ func (w *Workload) checkSides(at string, baseline, candidate *Target, f *fault.L
 			baseline.Name, baseline.API, baseline.Stream, baseline.Output, candidate.API, candidate.Stream, candidate.Output)
 	}
 	w.checkEcho(at+".candidate", candidate, f)
+	w.checkRowHeaders(at+".candidate", candidate, f)
 }
 
 // checkEcho checks the header that is sent back against those of the target.

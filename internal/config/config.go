@@ -121,6 +121,9 @@ type Trace struct {
 	To                  time.Duration `koanf:"to"` // 0: end of the trace
 	replay.LengthLimits `koanf:",squash"`
 	Shared              bool                  `koanf:"shared_prefix"`
+	Deltas              bool                  `koanf:"deltas"`  // rows of a session have only what is new in each turn
+	RowHeaders          scalar.Words          `koanf:"headers"` // that rows may set
+	FromFirst           bool                  `koanf:"-"`       // as AIPerf: the first row is due at once
 	Strict              bool                  `koanf:"-"`
 	Rescale             *synth.RescaleOptions `koanf:"-"` // run's --synthesis-* flags, which change the trace before the replay; nil: no change
 }

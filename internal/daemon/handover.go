@@ -120,7 +120,7 @@ func (w *workload) sameRows(of *workload) bool {
 	for _, c := range []*config.Workload{&a, &b} {
 		c.Trace.Path, c.Trace.LengthLimits = "", replay.LengthLimits{}
 	}
-	return a.Trace == b.Trace && a.Dataset.Given() == b.Dataset.Given() && w.now().rows.digest() == of.now().rows.digest()
+	return reflect.DeepEqual(a.Trace, b.Trace) && a.Dataset.Given() == b.Dataset.Given() && w.now().rows.digest() == of.now().rows.digest()
 }
 
 // sameKind reports whether the rows of two workloads come due in the same manner, so that one can go on for the other.

@@ -115,7 +115,8 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	}
 	plan := c.Plan()
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
-		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format), BlockTokens: block, Strict: c.Trace.Strict, Stdin: o.Stdin,
+		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format),
+		BlockTokens: block, Strict: c.Trace.Strict, Deltas: c.Trace.Deltas, From: plan.From, FromFirst: c.Trace.FromFirst, Header: c.Trace.RowHeader, Stdin: o.Stdin,
 		Regular: o.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {
@@ -125,22 +126,42 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 		o.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
-	if c.Trace.Rescale == nil {
+	deltas := c.Trace.Deltas && file.Stats.Sessions > 0
+	if c.Trace.Rescale == nil && !deltas {
 		return r, nil
 	}
 	var all []trace.Record
 	if err := file.Each(ctx, func(r *trace.Record) { all = append(all, *r) }); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	s := *c.Trace.Rescale
-	s.BlockTokens, s.Seed, s.Wait = file.Stats.BlockTokens, c.Prompt.Seed, plan.Wait
-	if all, err = synth.Rescale(all, s); err != nil {
+	if c.Trace.Rescale != nil {
+		s := *c.Trace.Rescale
+		s.BlockTokens, s.Seed, s.Wait = file.Stats.BlockTokens, c.Prompt.Seed, plan.Wait
+		all, err = synth.Rescale(all, s)
+	}
+	if err == nil && deltas {
+		err = o.accumulate(c, all)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", c.Trace.Path, err), file.Close())
 	}
 	stats := file.Stats
 	source := schedule.FromRecords(all, stats.HasTimestamps)
 	stats.Requests, stats.Span, stats.Tick = len(all), source.Last, source.Tick
 	return &rowSource{source: source, stats: stats}, file.Close()
+}
+
+// accumulate gives later turns the turns before, and says so.
+func (o *Options) accumulate(c config.Workload, all []trace.Record) error {
+	lengthened, whole, err := synth.Accumulate(all)
+	if err != nil {
+		return err
+	}
+	o.Log.Info("later turns of sessions contain the turns before", "workload", c.Name, "turns", lengthened)
+	if whole > 0 {
+		o.Log.Info("later turns are sent as they are: their ids begin with those of the turn before", "workload", c.Name, "turns", whole)
+	}
+	return nil
 }
 
 func syntheticRows(c config.Workload) (*rowSource, error) {

@@ -189,7 +189,11 @@ func traceInfo(s trace.Stats) metrics.TraceInfo {
 func (w *workload) open(at string) fault.List {
 	c := w.config
 	var err error
-	if w.plan, err = schedule.New(w.rows.source, c.Plan()); err != nil {
+	plan := c.Plan()
+	if c.Trace.FromFirst && c.Timed() {
+		plan.From = w.rows.stats.First
+	}
+	if w.plan, err = schedule.New(w.rows.source, plan); err != nil {
 		return fault.At(at, err)
 	}
 	words, err := token.List(c.Prompt.Words)

@@ -140,5 +140,8 @@ func (m *RequestFields) secrets() []string {
 			}
 		}
 	}
+	for _, value := range m.Own { // a server's text may repeat them
+		secrets = append(secrets, value)
+	}
 	return secrets
 }

@@ -22,6 +22,8 @@ type RequestFields struct {
 	User      string            // the body's user; "" for none
 	Headers   map[string]string // header lines that CheckHeader has accepted; no error text shows the secret ones
 
+	Own map[string]string // those of the row, likewise, which have no {session}
+
 	Session      string // replaces {session} in Headers
 	SessionField string // key of the body whose value is Session, accepted by CheckSessionField; "" for none
 }
@@ -46,6 +48,9 @@ func (m *RequestFields) setHeaders(h *fasthttp.RequestHeader) {
 		h.Del(name)
 		h.Add(name, strings.ReplaceAll(m.Headers[name], SessionMark, m.Session))
 	}
+	for _, name := range slices.Sorted(maps.Keys(m.Own)) {
+		h.Set(name, m.Own[name])
+	}
 }
 
 // maxHeaderValue bounds a header, in bytes: servers refuse a head of more than 8 to 16 KiB.
@@ -64,12 +69,22 @@ func CheckHeader(name, value string) error {
 		return errors.New("want no credentials here: they are the target's http")
 	case reserved || slices.Contains(ownHeaders, name):
 		return fmt.Errorf("%s is set by replayd", name)
+	}
+	if err := CheckValue(value); err != nil {
+		return err
+	}
+	return checkMarks(value)
+}
+
+// CheckValue returns why the value of a header is refused. The text does not repeat it.
+func CheckValue(value string) error {
+	switch {
 	case value == "" || len(value) > maxHeaderValue:
 		return fmt.Errorf("want a value of 1 to %d bytes, got %d", maxHeaderValue, len(value))
 	case strings.Trim(value, " ") != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
 		return errors.New("want printable ASCII, without a space at either end")
 	}
-	return checkMarks(value)
+	return nil
 }
 
 // SessionMark stands for the id of the session in the value of a request header.

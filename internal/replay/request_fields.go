@@ -35,7 +35,7 @@ const (
 
 // at returns the fields of a row's request in a pass of a loop.
 func (m *RequestFields) at(workload string, loopStart time.Time, pass int64, r *trace.Record) openai.RequestFields {
-	fields := openai.RequestFields{User: m.User, Headers: m.Headers, SessionField: m.SessionField}
+	fields := openai.RequestFields{User: m.User, Headers: m.Headers, Own: r.Headers, SessionField: m.SessionField}
 	if m.CacheSalt != "" {
 		fields.CacheSalt = m.CacheSalt.Text(workload, loopStart, pass, r)
 	}

@@ -29,14 +29,19 @@ func (p *Prompter) AppendMessages(dst []byte, r *trace.Record, salt uint64, over
 	}
 	open := byte('[')
 	for c := p.cut(r, salt, overhead); c.next(); tokens += c.tokens {
-		dst = append(append(dst, open), `{"role":"`...)
-		dst = append(append(dst, c.part.Role...), `","content":`...)
-		if answer := c.answer(answers); answer != nil {
-			dst = append(appendQuoted(dst, string(answer)), '}')
+		if c.opens {
+			dst = append(append(dst, open), `{"role":"`...)
+			dst = append(append(dst, c.part.Role...), `","content":`...)
+			open = ','
+			if answer := c.answer(answers); answer != nil {
+				dst = append(appendQuoted(dst, string(answer)), '}')
+				continue
+			}
+			dst = append(dst, '"')
 		} else {
-			dst = append(p.appendWords(append(dst, '"'), &c), `"}`...)
+			dst = dst[:len(dst)-len(`"}`)] // the message goes on
 		}
-		open = ','
+		dst = append(p.appendWords(dst, &c), `"}`...)
 	}
 	return append(dst, ']'), tokens
 }

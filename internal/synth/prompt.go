@@ -103,12 +103,14 @@ type cut struct {
 	stream stream
 	tokens int        // to take from stream
 	opens  bool       // the piece begins the prompt, or a message
-	part   trace.Part // the piece, where the row has parts
+	part   trace.Part // whose piece it is, where the row has parts
 
 	p       *Prompter
 	row     *trace.Record
 	salt    uint64
-	at      int // pieces so far
+	at      int // pieces so far; of a row with parts, parts so far
+	block   int // of the part, pieces so far
+	rest    int // tokens of the part that later pieces will hold
 	left    int // tokens that later pieces will hold
 	answers int // parts of the assistant so far
 }
@@ -127,16 +129,12 @@ func (c *cut) next() bool {
 	if c.left == 0 {
 		return false
 	}
+	if len(c.row.Parts) > 0 {
+		c.nextOfParts()
+		return true
+	}
 	c.opens = c.at == 0
 	switch {
-	case len(c.row.Parts) > 0:
-		c.part = c.row.Parts[c.at]
-		c.opens = true
-		c.stream = newStream(c.p.Seed, c.salt, partDomain, c.part.ID)
-		c.tokens = min(c.part.Tokens, c.left)
-		if c.part.Role == "assistant" {
-			c.answers++
-		}
 	case c.at < len(c.row.Blocks) && c.p.BlockTokens > 0:
 		c.stream = newStream(c.p.Seed, c.salt, blockDomain, c.row.Blocks[c.at])
 		c.tokens = min(c.p.BlockTokens, c.left)
@@ -147,4 +145,25 @@ func (c *cut) next() bool {
 	c.at++
 	c.left -= c.tokens
 	return true
+}
+
+// nextOfParts moves to the next piece of a row with parts: a block of a part, or what is left of it.
+func (c *cut) nextOfParts() {
+	if c.opens = c.rest == 0; c.opens {
+		c.part, c.block = c.row.Parts[c.at], 0
+		c.rest = min(c.part.Tokens, c.left)
+		c.at++
+		if c.part.Role == "assistant" {
+			c.answers++
+		}
+	}
+	if c.tokens = c.rest; c.block < len(c.part.Blocks) && c.p.BlockTokens > 0 {
+		c.stream = newStream(c.p.Seed, c.salt, blockDomain, c.part.Blocks[c.block])
+		c.tokens = min(c.p.BlockTokens, c.rest)
+	} else {
+		c.stream = newStream(c.p.Seed, c.salt, partDomain, c.part.ID)
+	}
+	c.block++
+	c.rest -= c.tokens
+	c.left -= c.tokens
 }

@@ -8,10 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"replayd/internal/fault"
+	"replayd/internal/number"
 	"replayd/internal/trace/ids"
 )
 
@@ -50,16 +54,20 @@ type pass struct {
 	size    int  // assumed tokens of a block
 	given   bool // the file's header says the size
 
-	faults, surplus faults
-	format          Format
-	layout          layout
-	number          int                          // rows so far
-	failed          int                          // requests without an answer; they are left out
-	short           int                          // rows with fewer ids than blocks
-	kinds           [textIDs | numberIDs + 1]int // rows by the kinds of their ids
-	units           map[time.Duration]int        // rows by the unit of their timestamp, where it is not the format's
-	scratch         row
-	hash            string
+	faults, surplus  faults
+	format           Format
+	layout           layout
+	number           int                          // rows so far
+	failed           int                          // requests without an answer; they are left out
+	unused           map[string]int               // rows by a key that is not read, the first mostUnused keys
+	unsent, unsentIn int                          // headers that rows may not set, and those rows
+	held             []uint32                     // by session, of the first ones: tokens of the latest prompt and its answer
+	later, shorter   int                          // turns after a first one by length, and those of them that cannot hold the turn before
+	short            int                          // rows with fewer ids than blocks
+	kinds            [textIDs | numberIDs + 1]int // rows by the kinds of their ids
+	units            map[time.Duration]int        // rows by the unit of their timestamp, where it is not the format's
+	scratch          row
+	hash             string
 
 	times     instants
 	sessions  ids.Table       // by ids.Hash of their names
@@ -105,7 +113,7 @@ type turn struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, units: map[time.Duration]int{}, times: instants{sorted: true}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, units: map[time.Duration]int{}, unused: map[string]int{}, times: instants{sorted: true}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -179,14 +187,46 @@ func (p *pass) settle() {
 		f.Stats.Warnings = append(f.Stats.Warnings,
 			fmt.Sprintf("%s: requests that failed, with answers of 0 tokens, are left out: %d", f.name, p.failed))
 	}
-	if first := time.Duration(p.times.base - f.base); first >= 24*time.Hour {
-		f.Stats.Warnings = append(f.Stats.Warnings,
-			fmt.Sprintf("%s: the first row is due after %v: timestamps are read as %s", f.name, first, unitName(p.layout.unit)))
+	first := time.Duration(p.times.base - f.base)
+	if first >= time.Minute && p.options.From == 0 && !p.options.FromFirst {
+		f.Stats.Warnings = append(f.Stats.Warnings, fmt.Sprintf("%s: the first row is due after %v, for timestamps are read as %s: "+
+			"from %[2]v on nothing is waited for (--from, trace.from)", f.name, first, unitName(p.layout.unit)))
+	}
+	if p.shorter > p.later/2 && !p.options.Deltas {
+		f.Stats.Warnings = append(f.Stats.Warnings, fmt.Sprintf("%s: later turns shorter than the turn before with its answer: %d of %d: "+
+			"if rows have only what is new in each turn, the turns before can be sent with it (--deltas, trace.deltas)", f.name, p.shorter, p.later))
 	}
 	if p.format == Mooncake && p.options.Format == Auto && p.times.fractions && p.size == vllmBlock {
 		f.Stats.Warnings = append(f.Stats.Warnings, fmt.Sprintf(
 			"%s: blocks of %d tokens and fractions of a millisecond, as vLLM's timed traces have them in seconds: they are read as milliseconds (format vllm reads seconds)",
 			f.name, vllmBlock))
+	}
+}
+
+// mostUnused bounds the keys of rows that are counted because they are not read.
+const mostUnused = 16
+
+// countUnused counts the keys of a row that are not read.
+func (p *pass) countUnused(o *object) {
+	if p.layout.keys == nil {
+		return
+	}
+	count := func(key string) {
+		if n, known := p.unused[key]; known || !slices.Contains(p.layout.keys, key) && len(p.unused) < mostUnused {
+			p.unused[strings.Clone(key)] = n + 1
+		}
+	}
+	for _, m := range o.members {
+		if !slices.ContainsFunc(p.layout.keys, func(key string) bool { return key == string(m.key) }) {
+			count(string(m.key))
+		}
+	}
+	if len(o.members) == 0 {
+		for key, v := range o.values {
+			if string(v) != "null" {
+				count(key)
+			}
+		}
 	}
 }
 
@@ -198,6 +238,16 @@ func (p *pass) taken() (warnings []string) {
 	if p.short > 0 {
 		warn("rows with fewer ids than blocks: %d of %d: the rest of such a prompt is text of its own, "+
 			"which no other row has", p.short, p.number)
+	}
+	if p.unsent > 0 {
+		warn("headers of rows that are not sent: %d in %d rows: trace.headers names those that are", p.unsent, p.unsentIn)
+	}
+	if len(p.unused) > 0 {
+		var keys []string
+		for _, key := range slices.Sorted(maps.Keys(p.unused)) {
+			keys = append(keys, fmt.Sprintf("%s (%s)", fault.Excerpt([]byte(key)), number.Count(p.unused[key], "row")))
+		}
+		warn("keys that are not used: %s", strings.Join(keys, ", "))
 	}
 	both := p.kinds[textIDs|numberIDs]
 	if texts, numbers := p.kinds[textIDs]+both, p.kinds[numberIDs]+both; texts > 0 && numbers > 0 {

@@ -129,9 +129,30 @@ func (p *pass) takeTurn(r *row, session uint32) {
 	} else {
 		before := p.turns.At(session - 1)
 		p.last.clear(int(before.number))
+		p.compare(r, session)
 		*before = t
 	}
+	if len(p.held) < mostHeld {
+		p.held = append(p.held, make([]uint32, p.sessions.Len()-len(p.held))...)
+	}
+	if number := p.sessionOf(r); int(number) <= len(p.held) {
+		p.held[number-1] = uint32(r.InputTokens + r.OutputTokens)
+	}
 	p.last.set(r.Number)
+}
+
+// mostHeld bounds the sessions whose later turns are compared.
+const mostHeld = 256
+
+// compare counts a later turn by length, and whether it can hold the turn before.
+func (p *pass) compare(r *row, session uint32) {
+	if r.InputTokens == 0 || r.After != nil || p.format != Mooncake || int(session) > len(p.held) {
+		return
+	}
+	p.later++
+	if uint32(r.InputTokens) < p.held[session-1] {
+		p.shorter++
+	}
 }
 
 // checkInstant checks the row's instant against earlier rows. A turn without a timestamp inherits the instant of
@@ -187,6 +208,10 @@ func (p *pass) checkInstant(r *row) fault.List {
 
 // checkForm counts what is written in another way than the format has it, which Strict refuses.
 func (p *pass) checkForm(r *row) (found fault.List) {
+	p.countUnused(&r.object)
+	if p.unsent += r.unsent; r.unsent > 0 {
+		p.unsentIn++
+	}
 	p.kinds[r.kinds]++
 	both := p.kinds[textIDs|numberIDs] > 0 || p.kinds[textIDs] > 0 && p.kinds[numberIDs] > 0
 	if r.kinds != 0 && both && p.options.Strict {

@@ -129,7 +129,7 @@ func TestWarnings(t *testing.T) {
 	f := open(t, exact+exact+surplus, Options{})
 	want := []string{
 		"t.jsonl:3: hash_ids: want 2 ids for 655 tokens in blocks of 512, got 3: the surplus is ignored",
-		"t.jsonl: the first row is due after 471h6m40s: timestamps are read as milliseconds",
+		"t.jsonl: the first row is due after 471h6m40s, for timestamps are read as milliseconds: from 471h6m40s on nothing is waited for (--from, trace.from)",
 	}
 	if got := f.Stats.Warnings; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got %q, want %q", got, want)
@@ -147,7 +147,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("got %v, %v, %q", f.Stats.First, f.Stats.Format, f.Stats.Warnings)
 	}
 	f = open(t, `{"timestamp":172800,"input_length":1,"output_length":1}`, Options{Format: VLLM})
-	if got := f.Stats.Warnings; len(got) != 1 || got[0] != "t.jsonl: the first row is due after 48h0m0s: timestamps are read as seconds" {
+	if got := f.Stats.Warnings; len(got) != 1 || got[0] != "t.jsonl: the first row is due after 48h0m0s, for timestamps are read as seconds: from 48h0m0s on nothing is waited for (--from, trace.from)" {
 		t.Errorf("got %q", got)
 	}
 	f = open(t, strings.Repeat(exact, 30)+strings.Repeat(surplus, 25), Options{})
@@ -158,7 +158,7 @@ func TestWarnings(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	_, err := Open(t.Context(), "-", Options{Format: "csv", BlockTokens: -1})
-	want := `trace format: want auto, mooncake, azure, burstgpt, vllm, bailian, weka, request_trace, sessions, got "csv"
+	want := `trace format: want auto, mooncake, azure, burstgpt, vllm, bailian, weka, request_trace, bodies, sessions, got "csv"
 block tokens: want 1 to 16777216, or 0 to detect them, got -1`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

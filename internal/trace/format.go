@@ -22,11 +22,12 @@ const (
 	Bailian      Format = "bailian"       // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
 	Weka         Format = "weka"          // callanjfox/kv-cache-tester: a session of an agent in a JSON object, a file or a line each; seconds
 	RequestTrace Format = "request_trace" // dynamo.request.trace.v1, what Dynamo's frontend records; milliseconds
+	Bodies       Format = "bodies"        // whole request bodies, one a line: bare, of OpenAI's batches, or evalscope's workload_trace; seconds
 	Sessions     Format = "sessions"      // replayd's own: a header, then Mooncake's rows with the rows that they wait for; milliseconds
 )
 
 // Readable are the names of the formats that can be read, in the order in which errors and help have them.
-var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, RequestTrace, Sessions)
+var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, RequestTrace, Bodies, Sessions)
 
 // Writable are the names of the formats that can be written.
 var Writable = namesOf(Mooncake, Sessions)
@@ -44,6 +45,7 @@ type layout struct {
 	block   int           // tokens of a block if no row tells; 0: 512
 	rebased bool          // offset 0 is the earliest instant in the file, not 0 on the file's own clock
 	partial bool          // the last block of a prompt needs no id if it is not full
+	keys    []string      // of an object that are read; nil: all, or it has none
 }
 
 // detect sets the format and the layout from the file's first line. It reports whether that line is a CSV header and
@@ -80,8 +82,10 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 	case Bailian:
 		p.layout = dialect{unit: time.Second, lengths: true, chats: true}.layout(bailianBlock)
 		p.know(bailianBlock)
+	case Bodies:
+		p.layout = layout{decode: dialect{unit: time.Second, header: p.options.Header}.body, unit: time.Second, rebased: true, keys: bodyLineKeys}
 	default:
-		p.layout = dialect{unit: time.Millisecond}.layout(0)
+		p.layout = dialect{unit: time.Millisecond, header: p.options.Header}.layout(0)
 	}
 	return false, nil
 }

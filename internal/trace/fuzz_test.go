@@ -207,7 +207,7 @@ func FuzzPlainRow(f *testing.F) {
 				t.Fatalf("taken by the short way only, as %+v: %s: %v", d, line, found)
 			}
 			plain.Blocks, full.Blocks = append([]uint64{}, plain.Blocks...), append([]uint64{}, full.Blocks...)
-			plain.object = object{}
+			plain.object, full.object = object{}, object{}
 			if diff := cmp.Diff(full, plain, cmp.AllowUnexported(row{}, object{})); diff != "" {
 				t.Fatalf("%+v: %s: %s", d, line, diff)
 			}

@@ -199,6 +199,9 @@ func sniff(name string, head []byte) (Format, error) {
 	if keys["chat_id"] && keys["parent_chat_id"] {
 		return Bailian, nil
 	}
+	if isBodies(keys) {
+		return Bodies, nil
+	}
 	return Auto, nil
 }
 

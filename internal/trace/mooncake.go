@@ -15,8 +15,9 @@ type row struct {
 	timed  bool  // the line has a timestamp
 	failed bool  // the request got no answer; the line does not count as a row
 
-	unit  time.Duration // of the timestamp, where it is not the format's
-	kinds idKinds
+	unit   time.Duration // of the timestamp, where it is not the format's
+	unsent int           // headers that the row may not set
+	kinds  idKinds
 
 	chat, parent int64 // only in Bailian's format
 	claimed      int   // only in the format Sessions: the row's own number by its line; -1: the line has none
@@ -33,10 +34,11 @@ const maxMillis = 9_000_000_000_000
 func (r *row) clear() { *r = row{Record: Record{Blocks: r.Blocks[:0]}, claimed: -1, object: r.object} }
 
 type dialect struct {
-	unit    time.Duration // of a timestamp
-	lengths bool          // rows have timestamp, input_length, output_length and hash_ids; other fields are ignored
-	chats   bool          // rows also have the fields that link chats
-	graph   bool          // rows may also have row, after, agent_id and gap
+	unit    time.Duration                 // of a timestamp
+	lengths bool                          // rows have timestamp, input_length, output_length and hash_ids; other fields are ignored
+	chats   bool                          // rows also have the fields that link chats
+	graph   bool                          // rows may also have row, after, agent_id and gap
+	header  func(name, value string) bool // says whether a row may set a header; nil: none
 }
 
 // vllmBlock is how many tokens an id stands for in a timed trace, as vllm bench serve --dataset-name timed_trace reads
@@ -47,7 +49,17 @@ const vllmBlock = 16
 
 // layout returns how a file of the dialect is read, with so many tokens in a block if no row tells.
 func (d dialect) layout(block int) layout {
-	return layout{decode: d.decode, unit: d.unit, block: block}
+	keys := []string{"timestamp", "input_length", "output_length", "hash_ids"}
+	if !d.lengths {
+		keys = append(keys, "session_id", "delay", "text_input", "messages", "tools", "payload", "extra", "headers")
+	}
+	if d.chats {
+		keys = append(keys, "chat_id", "parent_chat_id", "turn")
+	}
+	if d.graph {
+		keys = append(keys, "row", "after", "agent_id", "gap")
+	}
+	return layout{decode: d.decode, unit: d.unit, block: block, keys: keys}
 }
 
 // decode tries plain first, which reads the rows of big traces many times as fast as encoding/json. If plain fails, json
@@ -73,7 +85,9 @@ func (d dialect) json(line []byte, r *row) fault.List {
 	if found := o.read(line, "row"); found != nil {
 		return found
 	}
-	return d.read(&o, r)
+	found := d.read(&o, r)
+	r.object.values = o.values // whose keys are counted
+	return found
 }
 
 // split reads an object of plain numbers and strings, each key once, with or without hash_ids and, in a graph, after. Of

@@ -48,6 +48,7 @@ func (d dialect) read(o *object, r *row) fault.List {
 	r.Tools = o.composite("tools", '[', "a list of tools")
 	r.Payload = o.composite("payload", '{', "an object with keys")
 	r.Extra = o.composite("extra", '{', "an object with keys")
+	o.takeHeaders(d.header, r)
 	if d.graph {
 		o.graph(r)
 	}

@@ -24,6 +24,8 @@ type Record struct {
 	Payload  json.RawMessage // a JSON object: the request body, sent as it is
 	Extra    json.RawMessage // a JSON object merged into the body; nil when absent
 
+	Headers map[string]string // header lines of the request, those of Options.Header; nil: none
+
 	Session string        // rows with the same Session are turns of one conversation, in file order; "" for none
 	Turn    int           // index of the turn in the conversation, from 0; turns given only as history count too
 	Delay   time.Duration // wait after the end of the previous turn
@@ -58,7 +60,7 @@ func AddEdge(list []Edge, e Edge) []Edge {
 
 // Shed removes what a row sends, but not its lengths, so that a row that waits for long takes little memory. File.Reread brings it back.
 func (r *Record) Shed() {
-	r.Blocks, r.Text, r.Messages, r.Tools, r.Payload, r.Extra = nil, "", nil, nil, nil, nil
+	r.Blocks, r.Text, r.Messages, r.Tools, r.Payload, r.Extra, r.Headers = nil, "", nil, nil, nil, nil, nil
 }
 
 // Shard returns which of so many shards sends the row: all rows of a session have the same one, and others go in turns.
@@ -95,13 +97,14 @@ func mixed(n uint64) uint64 {
 
 // Bytes returns how many bytes a row holds beside its own struct, about.
 func (r *Record) Bytes() int {
-	return 16*len(r.After) + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 32*len(r.Parts)
+	return 16*len(r.After) + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 56*len(r.Parts)
 }
 
-// A Part is one message of a prompt to synthesize. Its text is the beginning of an endless text that depends only on
-// ID, so rows that share a part share its text.
+// A Part is one message of a prompt to synthesize. Behind its blocks its text is the beginning of an endless text that depends only
+// on ID, so rows that share a part share its text.
 type Part struct {
 	Role   string // system, user or assistant
 	ID     uint64
-	Tokens int // at least 1
+	Tokens int      // at least 1
+	Blocks []uint64 // ids of the text's first blocks, as in a Record; nil: none
 }

@@ -27,7 +27,7 @@ func (f *File) Reread(r Record) (Record, error) {
 	if r.Blocks = again.Blocks[:min(len(again.Blocks), blocksOf(again.InputTokens, f.Stats.BlockTokens))]; len(r.Blocks) == 0 {
 		r.Blocks = nil
 	}
-	r.Text, r.Messages, r.Tools, r.Payload, r.Extra = again.Text, again.Messages, again.Tools, again.Payload, again.Extra
+	r.Text, r.Messages, r.Tools, r.Payload, r.Extra, r.Headers = again.Text, again.Messages, again.Tools, again.Payload, again.Extra, again.Headers
 	return r, nil
 }
 

@@ -41,7 +41,7 @@ func (p *pass) begin(block, number int, found fault.List) {
 	}
 	p.know(block)
 	p.format = Sessions
-	p.layout = dialect{unit: time.Millisecond, graph: true}.layout(0)
+	p.layout = dialect{unit: time.Millisecond, graph: true, header: p.options.Header}.layout(0)
 	p.layout.partial = true
 }
 

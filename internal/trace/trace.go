@@ -39,6 +39,14 @@ type Options struct {
 	// the order of the rows, follow from it: a row is read after its parents, and before these can make it due. nil: as recorded.
 	Wait func(recorded time.Duration) time.Duration
 
+	// What warnings take into account: rows of a session have only what is new in each turn, and the trace is played from an
+	// offset, or from its first row.
+	Deltas    bool
+	From      time.Duration
+	FromFirst bool
+
+	Header func(name, value string) bool // says whether rows may set a header; nil: none may
+
 	BySession bool // Sessions and Row will be used; this takes 32 bytes a row
 
 	Regular bool      // refuse a pipe, because the trace will be opened again

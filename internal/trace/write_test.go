@@ -39,7 +39,7 @@ var shapes = []Record{
 	{Offset: 3 * time.Second, Messages: []byte("[{\"role\":\n \"user\"}]"), Tools: []byte(`[ {"a": 1} ]`)},
 	{Offset: 4 * time.Second, Payload: []byte(`{"prompt": "x"}`)},
 	{
-		Offset: 5 * time.Second, InputTokens: 9, OutputTokens: 1, Parts: []Part{{"system", 1, 4}, {"user", 2, 5}},
+		Offset: 5 * time.Second, InputTokens: 9, OutputTokens: 1, Parts: []Part{{"system", 1, 4, nil}, {"user", 2, 5, nil}},
 		Gap: time.Second, Extra: []byte(`{"a":1}`), Blocks: []uint64{5},
 	},
 }
