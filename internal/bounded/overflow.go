@@ -16,16 +16,17 @@ type Label string
 
 // Labels; the list is complete.
 const (
-	Model       Label = "model"        // of a target, by its server
-	ReplicaName Label = "replica_name" // of an answer, by its header
-	Address     Label = "address"      // of an engine, by DNS
-	Rank        Label = "rank"         // of an engine, by its page
-	Bound       Label = "le"           // likewise
-	ModelName   Label = "model_name"   // likewise
-	Device      Label = "gpu"          // with uuid, hostname and the like, by a source of GPUs
+	Model          Label = "model"           // of a target, by its server
+	ReplicaName    Label = "replica_name"    // of an answer, by its header
+	RequestedModel Label = "requested_model" // of a row, by its body
+	Address        Label = "address"         // of an engine, by DNS
+	Rank           Label = "rank"            // of an engine, by its page
+	Bound          Label = "le"              // likewise
+	ModelName      Label = "model_name"      // likewise
+	Device         Label = "gpu"             // with uuid, hostname and the like, by a source of GPUs
 )
 
-var all = []Label{Model, ReplicaName, Address, Rank, Bound, ModelName, Device}
+var all = []Label{Model, ReplicaName, RequestedModel, Address, Rank, Bound, ModelName, Device}
 
 // An Overflow counts values without an entry, and logs the first of each label. A nil one counts nothing.
 type Overflow struct {

@@ -181,6 +181,7 @@ type Request struct {
 	Row      int // trace.Record.Number
 	Session  string
 	Turn     int      // trace.Record.Turn
+	Model    string   // that the row names; "": it names none
 	Phase    RunPhase // purpose of the request
 	Lane     int      // index of the lane in the workload, from 0
 	Pod      uint16   // of the target that it was sent to, from 1; 0: none was known

@@ -57,6 +57,7 @@ var (
 	descUnjudged  = desc("requests_not_judged_total", "Ok requests of which one read held too many tokens to tell whether they kept a bound on the time between tokens.")
 	descEligible  = desc("requests_eligible_total", "Requests whose fate is known and is the service's: what a service level is judged on.")
 	descViolation = desc("slo_violations_total", "Finished requests that broke a service level; error: that did not end ok.", "slo")
+	descRequested = desc("requested_model_requests_total", "Finished requests by the model that their row names, if it names one.", "requested_model", "outcome")
 	descReplica   = desc("replica_requests_total", "Finished requests by the replica that the answer names, if it names one.", "replica_name")
 	descMoved     = desc("session_replica_changes_total", "Finished requests that another replica answered than the request before in their session.")
 	descEcho      = desc("echo_header_answers_total", "Answers of sessions by what became of the header that later requests of the session send back.", "result")

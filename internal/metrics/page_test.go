@@ -133,6 +133,7 @@ func serves(w *Workload, model string) { w.options.Target.Serves(model) }
 func script(w *Workload) []*measure.Request {
 	requests := measuretest.Script()
 	requests[0].Replica, requests[1].Replica, requests[6].Replica = "engine-0", "engine-1", "engine-1"
+	requests[0].Model = "lora-a"
 	w.LoopStarted(3, time.Hour)
 	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
 	w.Paused(true)

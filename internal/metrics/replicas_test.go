@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,9 +84,38 @@ func TestReplicasCostNothing(t *testing.T) {
 	}
 	var r replicas
 	now := time.Unix(0, 0)
-	r.add("a", now)
-	r.add("b", now)
-	if n := testing.AllocsPerRun(100, func() { r.add("a", now); r.add("b", now); r.add("", now) }); n != 0 {
+	r.add("a", maxReplicas, 0, now)
+	r.add("b", maxReplicas, 0, now)
+	if n := testing.AllocsPerRun(100, func() {
+		r.add("a", maxReplicas, 0, now)
+		r.add("b", maxReplicas, 0, now)
+		r.add("", maxReplicas, 0, now)
+	}); n != 0 {
 		t.Errorf("want no allocations, got %v", n)
+	}
+}
+
+// Requests are counted by the model that their rows name, and by how they ended; 64 models have a value of their own.
+func TestRequestedModelsAreBounded(t *testing.T) {
+	reg, _, w := born(t)
+	for i := range 70 {
+		for _, outcome := range []measure.Outcome{measure.OK, measure.HTTP4xx} {
+			r := measuretest.Request("", 0, outcome)
+			r.Model = fmt.Sprint("lora-", i)
+			w.Expected(1)
+			w.Sent()
+			w.Finished(r)
+		}
+	}
+	const family = "replayd_requested_model_requests_total"
+	p := gather(t, reg)
+	for labels, want := range map[string]float64{"lora-0 ok": 1, "lora-63 http_4xx": 1, "lora-64 ok": 0, "other ok": 6, "other http_4xx": 6} {
+		model, outcome, _ := strings.Cut(labels, " ")
+		if got := p.sum(family, "requested_model="+model, "outcome="+outcome); got != want {
+			t.Errorf("%s: want %v, got %v", labels, want, got)
+		}
+	}
+	if got := p.sum("replayd_label_overflow_total", "label=requested_model"); got != 12 {
+		t.Errorf("want 12 requests without a place, got %v", got)
 	}
 }

@@ -43,6 +43,7 @@ type counts struct {
 	source                                                  [len(stampSources)]int64
 
 	replicas replicas
+	models   names // that rows name
 	sessions sessionCounts
 	finishes map[string]int64 // answers of status 2xx, by the finish reason in the table of meaning
 	rules    [measure.NumUsageRules]int64
@@ -110,6 +111,7 @@ func (s *series) counts() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n.replicas.show()
+	s.n.models.show()
 	n := s.n
 	n.finishes = maps.Clone(n.finishes)
 	return n
@@ -166,8 +168,16 @@ func (s *series) collect(ch chan<- prometheus.Metric, now bool) {
 		}
 	}
 	for _, r := range n.replicas.shown {
-		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(descReplica, prometheus.CounterValue, float64(r.ended), r.began,
+		ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(descReplica, prometheus.CounterValue, float64(r.all()), r.began,
 			slices.Concat(s.values, []string{r.name})...)
+	}
+	for _, m := range n.models.shown {
+		for i, ended := range m.ended {
+			if ended > 0 || allOutcomes[i] == measure.OK {
+				ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(descRequested, prometheus.CounterValue, float64(ended), m.began,
+					slices.Concat(s.values, []string{m.name, string(allOutcomes[i])})...)
+			}
+		}
 	}
 	if n.options.Replicas {
 		counter(descMoved, float64(n.replicas.moved))

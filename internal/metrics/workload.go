@@ -128,7 +128,7 @@ func (w *Workload) Finished(r *measure.Request) {
 	v := r.Values()
 	broken := w.options.SLO.Violations(r.Outcome, &v)
 	good, judged := w.options.SLO.Good(r.Outcome, &v)
-	now, counted := time.Now(), true
+	now, counted, known := time.Now(), true, true
 	s := w.move(1, inFlight, closed, func(c *counts) {
 		c.finished[outcome]++
 		switch {
@@ -140,11 +140,15 @@ func (w *Workload) Finished(r *measure.Request) {
 		if good {
 			c.good++
 		}
-		counted = c.replicas.add(string(r.Replica), now)
+		counted = c.replicas.add(string(r.Replica), maxReplicas, outcome, now)
+		known = c.models.add(r.Model, maxRequested, outcome, now)
 		c.add(r, broken, w.options.FreeOutput)
 	})
 	if !counted {
 		w.overflow.Add(bounded.ReplicaName, 1)
+	}
+	if !known {
+		w.overflow.Add(bounded.RequestedModel, 1)
 	}
 	s.observeSent(r)
 	if r.Outcome == measure.OK {

@@ -12,6 +12,28 @@ import (
 	"github.com/prometheus/common/config"
 )
 
+// A row's own headers come beside those of the workload. A server that repeats them finds them masked.
+func TestOwnHeaders(t *testing.T) {
+	c, err := New(Target{Options: Options{URL: "http://h", API: Chat, Output: OutputMax}, UserAgent: "replayd/test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, err := c.AppendRequest(nil, Body{Prompt: []byte("x"), Request: RequestFields{
+		Headers: map[string]string{"X-A": "{session}"}, Own: map[string]string{"x-tenant": "acme {session}"}, Session: "s1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\r\nX-A: s1\r\n", "\r\nX-Tenant: acme {session}\r\n"} {
+		if !strings.Contains(string(message), want) {
+			t.Errorf("want %q in %q", want, message)
+		}
+	}
+	if got := c.Hidden().Hide("unknown tenant acme {session}"); strings.Contains(got, "acme") {
+		t.Errorf("want the value masked, got %q", got)
+	}
+}
+
 func TestCheckHeader(t *testing.T) {
 	const ok = ""
 	for _, c := range []struct{ name, value, want string }{

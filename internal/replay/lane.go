@@ -70,7 +70,7 @@ func (r *Runner) startLane() *lane {
 func (l *lane) fill() {
 	row, t := l.next.row, l.req.Timeline
 	l.req = measure.Request{
-		ID: row.ID, Loop: row.Due.Loop.Number, Row: row.Due.Number, Session: row.Due.Session, Turn: row.Due.Turn,
+		ID: row.ID, Loop: row.Due.Loop.Number, Row: row.Due.Number, Session: row.Due.Session, Turn: row.Due.Turn, Model: row.Due.Model,
 		Phase: l.phase, Lane: l.number,
 		InputTokens: row.Due.InputTokens, OutputTokens: row.Due.OutputTokens,
 		Overhead: row.Message.Cut, CountedInput: row.Message.Counted,

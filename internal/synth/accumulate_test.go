@@ -137,10 +137,14 @@ func TestAccumulateFaults(t *testing.T) {
 		rows []trace.Record
 		want string
 	}{
-		{[]trace.Record{{Line: 1, Session: "a", Text: "x"}, {Line: 2, Session: "a", InputTokens: 5}},
-			"line 2: want the turns of a session all by length or all with text_input, got both"},
-		{[]trace.Record{{Line: 1, Session: "a", InputTokens: trace.MaxTokens}, {Line: 2, Session: "a", InputTokens: 5}},
-			"line 2: want at most 16777216 tokens with the turns before, got 25165829"},
+		{
+			[]trace.Record{{Line: 1, Session: "a", Text: "x"}, {Line: 2, Session: "a", InputTokens: 5}},
+			"line 2: want the turns of a session all by length or all with text_input, got both",
+		},
+		{
+			[]trace.Record{{Line: 1, Session: "a", InputTokens: trace.MaxTokens}, {Line: 2, Session: "a", InputTokens: 5}},
+			"line 2: want at most 16777216 tokens with the turns before, got 25165829",
+		},
 	} {
 		if _, _, err := Accumulate(c.rows); err == nil || err.Error() != c.want {
 			t.Errorf("want %s, got %v", c.want, err)

@@ -45,7 +45,7 @@ func (d dialect) body(line []byte, r *row) fault.List {
 	}
 	body := o.value("body")
 	if body == nil {
-		r.Payload, r.object = bytes.Clone(line), object{}
+		r.Payload, r.object, r.Model = bytes.Clone(line), object{}, modelOf(o.values["model"])
 		return nil
 	}
 	if body[0] == '"' {
@@ -58,13 +58,24 @@ func (d dialect) body(line []byte, r *row) fault.List {
 	if json.Unmarshal(body, &keys) != nil || len(keys) == 0 {
 		o.faults = append(o.faults, fault.New("body", "an object with keys, or one in a string", "another value"))
 	}
-	r.Payload, r.object.values = body, o.values
+	r.Payload, r.object.values, r.Model = body, o.values, modelOf(keys["model"])
 	r.at, r.timed, r.unit = o.instant("timestamp", d.unit)
 	if v := o.text("url", MaxSessionBytes); v != "" && v != apis[0] && v != apis[1] {
 		o.fault("url", fmt.Sprintf("%s or %s", apis[0], apis[1]), "another")
 	}
 	o.takeHeaders(d.header, r)
 	return o.faults
+}
+
+// maxModelBytes bounds the name of a model that a row asks for.
+const maxModelBytes = 256
+
+// modelOf returns the name of a model; "": the body has none, or one that no label can have.
+func modelOf(v json.RawMessage) (name string) {
+	if json.Unmarshal(v, &name) != nil || len(name) > maxModelBytes {
+		return ""
+	}
+	return name
 }
 
 // takeHeaders takes the headers that rows may set, and counts the others. Their names and values are in no fault.

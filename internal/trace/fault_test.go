@@ -42,8 +42,11 @@ func TestFaults(t *testing.T) {
 		{"an id of true", `{"input_length":5,"hash_ids":[true]}`, Options{}, `t.jsonl:1: hash_ids[0]: want a number or a text, got true`},
 		{"an id of null", `{"input_length":1025,"hash_ids":["a",null]}`, Options{}, `t.jsonl:1: hash_ids[1]: want a number or a text, got null`},
 		{"an id of a list", `{"input_length":5,"hash_ids":[[1]]}`, Options{}, `t.jsonl:1: hash_ids[0]: want a number or a text, got [1]`},
-		{"ids of two kinds, strict", `{"input_length":5,"hash_ids":[1]}` + "\n" + `{"input_length":5,"hash_ids":["1"]}`, Options{Strict: true},
-			`t.jsonl:2: hash_ids: want ids of one kind in all rows, numbers or texts, got both`},
+		{
+			"ids of two kinds, strict", `{"input_length":5,"hash_ids":[1]}` + "\n" + `{"input_length":5,"hash_ids":["1"]}`,
+			Options{Strict: true},
+			`t.jsonl:2: hash_ids: want ids of one kind in all rows, numbers or texts, got both`,
+		},
 		{"ids without length", `{"text_input":"x","hash_ids":[1]}`, Options{}, `t.jsonl:1: hash_ids: want none without input_length, got [1]`},
 		{"tools without messages", `{"input_length":5,"tools":[{}]}`, Options{}, `t.jsonl:1: tools: want none without messages, got [{}]`},
 		{"two kinds of prompt", `{"input_length":5,"text_input":"x"}`, Options{}, "t.jsonl:1: text_input: want one of input_length, text_input, messages, payload, got input_length and text_input"},

@@ -46,7 +46,12 @@ func (d dialect) read(o *object, r *row) fault.List {
 	r.Session = o.text("session_id", MaxSessionBytes)
 	r.Messages = o.composite("messages", '[', "a list of messages")
 	r.Tools = o.composite("tools", '[', "a list of tools")
-	r.Payload = o.composite("payload", '{', "an object with keys")
+	if r.Payload = o.composite("payload", '{', "an object with keys"); r.Payload != nil {
+		var body struct{ Model json.RawMessage }
+		if json.Unmarshal(r.Payload, &body) == nil {
+			r.Model = modelOf(body.Model)
+		}
+	}
 	r.Extra = o.composite("extra", '{', "an object with keys")
 	o.takeHeaders(d.header, r)
 	if d.graph {

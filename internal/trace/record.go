@@ -24,6 +24,7 @@ type Record struct {
 	Payload  json.RawMessage // a JSON object: the request body, sent as it is
 	Extra    json.RawMessage // a JSON object merged into the body; nil when absent
 
+	Model   string            // that the body of Payload names; "": none
 	Headers map[string]string // header lines of the request, those of Options.Header; nil: none
 
 	Session string        // rows with the same Session are turns of one conversation, in file order; "" for none
