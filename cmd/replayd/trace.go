@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"replayd/internal/cli"
 	"replayd/internal/number"
 	"replayd/internal/spelling"
 	"replayd/internal/terminal"
@@ -92,6 +93,7 @@ type traceFlags struct{ trace.Options }
 func (o *traceFlags) add(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar((*string)(&o.Format), "format", "auto", spelling.Or(trace.Readable))
+	cli.AddColumns(f, &o.Columns)
 	f.BoolVar(&o.SharedPrefix, "shared-prefix", false,
 		"weka: the tools and system prompts of all sessions begin with the same blocks")
 	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")

@@ -138,7 +138,7 @@ var textTypes = []string{"single_turn", "multi_turn", "random_pool", "sharegpt"}
 // takeRows determines the source of the rows: a trace, texts, or synthetic lengths.
 func (o *Flags) takeRows(path string) {
 	a, w := &o.Aliases, &o.Workload
-	named := o.given.Changed("format")
+	named := o.given.Changed("format") || w.Trace.Columns.Given()
 	if a.inputFile != "" && a.datasetType == "" && a.publicDataset == "" && !named {
 		a.datasetType = typeOf(a.inputFile)
 	}
@@ -154,7 +154,11 @@ func (o *Flags) takeRows(path string) {
 	case a.inputFile != "" && isTrace:
 		w.Trace.Path = a.inputFile
 		if named {
-			o.wrong.If(a.datasetType != "" && w.Trace.Format != format, "--format", "contradicts --custom-dataset-type %s", a.datasetType)
+			flag := "--format"
+			if w.Trace.Columns.Given() {
+				flag = "--columns"
+			}
+			o.wrong.If(a.datasetType != "" && w.Trace.Format != format, flag, "contradicts --custom-dataset-type %s", a.datasetType)
 		} else {
 			w.Trace.Format = format
 		}
@@ -207,7 +211,7 @@ func (o *Flags) takeRows(path string) {
 func (o *Flags) asAIPerf() {
 	w := &o.Workload
 	w.Trace.FromFirst = !o.given.Changed("from") && !o.given.Changed("fixed-schedule-start-offset")
-	if w.Trace.Format != "mooncake" && w.Trace.Format != "auto" || o.given.Changed("deltas") {
+	if w.Trace.Format != "mooncake" && w.Trace.Format != "auto" || w.Trace.Columns.Given() || o.given.Changed("deltas") {
 		return
 	}
 	w.Trace.Deltas = true

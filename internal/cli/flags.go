@@ -111,6 +111,10 @@ func (o *Flags) own() Table {
 		}},
 		{"Load: trace", "workloads[0].trace", []Row{
 			{"format", "format", &l.Trace.Format, spelling.Or(trace.Readable)},
+			{
+				"columns", "columns columns.timestamp columns.input columns.output columns.session columns.unit",
+				Columns(&l.Trace.Columns), columnsUsage,
+			},
 			{"block-tokens", "block_tokens", &l.Trace.BlockTokens, "tokens in a block of hash_ids, or auto"},
 			{"strict", "strict", &l.Trace.Strict, "refuse rows with more hash_ids than blocks; else warn"},
 			{"from", "from", &l.Trace.From, "start of the part to replay, such as 5m"},

@@ -47,6 +47,7 @@ func (o *Synth) Table() Table {
 	return Table{
 		{"Both", "", []Row{
 			{"format", "", (*string)(&o.File.Format), spelling.Or(trace.Readable)},
+			{"columns", "", Columns(&o.File.Columns), columnsUsage},
 			{"block-tokens", "block_tokens", &o.File.BlockTokens, "tokens in a block of hash_ids; 0: detected, " +
 				"and 512 where the trace is made up"},
 			{"strict", "", &o.File.Strict, "refuse rows with more hash_ids than blocks; else warn"},

@@ -11,6 +11,7 @@ import (
 
 	"replayd/internal/fault"
 	"replayd/internal/scalar"
+	"replayd/internal/trace"
 )
 
 // A Table has the flags of a command, as its help shows them, and the keys that they set.
@@ -133,6 +134,27 @@ func (r Row) name() string {
 func (r Row) flag() string {
 	name, _, _ := strings.Cut(r.Flag, ",")
 	return name
+}
+
+// AddColumns adds the flag of the columns of a trace.
+func AddColumns(f *pflag.FlagSet, c *trace.Columns) { f.Var(Columns(c), "columns", columnsUsage) }
+
+const columnsUsage = "columns of a table, such as timestamp=arrived_at,input=in,output=out; also session, " +
+	"and unit: s, ms, us or ns"
+
+// Columns returns a flag of columns, in the form that trace.ParseColumns reads.
+func Columns(of *trace.Columns) pflag.Value { return (*columns)(of) }
+
+type columns trace.Columns
+
+func (c *columns) String() string { return trace.Columns(*c).String() }
+
+func (c *columns) Type() string { return "columns" }
+
+func (c *columns) Set(text string) error {
+	given, err := trace.ParseColumns(text)
+	*c = columns(given)
+	return err
 }
 
 // Share returns a flag of a share, such as 0.05 or 5%.

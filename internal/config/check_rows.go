@@ -72,6 +72,9 @@ func (w *Workload) checkRows(at string, f *fault.List) {
 
 func (t *Trace) check(at string, f *fault.List) {
 	f.OneOf(at+".format", t.Format, trace.Readable...)
+	named, is := trace.Format(t.Format), t.Columns.Given()
+	f.If(is && named != trace.Auto && named != trace.Named, at+".columns", "want format %s or %s, got %s", trace.Auto, trace.Named, named)
+	*f = append(*f, t.Columns.Check().Under(at+".columns")...)
 	if b := t.BlockTokens; b != scalar.AutoValue && (b < 1 || b > trace.MaxTokens) {
 		f.Add(at+".block_tokens", "want 1 to %d or auto, got %d", trace.MaxTokens, int(b))
 	}

@@ -16,6 +16,7 @@ import (
 	"replayd/internal/schedule"
 	"replayd/internal/scrape"
 	"replayd/internal/synth"
+	"replayd/internal/trace"
 )
 
 // Config is the whole configuration; docs/reference/configuration.md is its reference. Paths are relative to the
@@ -116,6 +117,7 @@ type Workload struct {
 type Trace struct {
 	Path                string        `koanf:"path"`
 	Format              string        `koanf:"format"`
+	Columns             trace.Columns `koanf:"columns"`
 	BlockTokens         scalar.Auto   `koanf:"block_tokens"`
 	From                time.Duration `koanf:"from"`
 	To                  time.Duration `koanf:"to"` // 0: end of the trace

@@ -24,6 +24,7 @@ import (
 	"replayd/internal/scalar"
 	"replayd/internal/schedule"
 	"replayd/internal/scrape"
+	"replayd/internal/trace"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -52,7 +53,7 @@ func TestGoodFile(t *testing.T) {
 	wantWorkload := Workload{
 		Name: "conversation", Target: "vllm",
 		Trace: Trace{
-			Path: "conversation_trace.jsonl", Format: "auto", BlockTokens: 512, From: 5 * time.Minute, To: time.Hour,
+			Path: "conversation_trace.jsonl", Format: "auto", Columns: trace.Columns{Timestamp: "at", Input: "in, tokens"}, BlockTokens: 512, From: 5 * time.Minute, To: time.Hour,
 			LengthLimits: replay.LengthLimits{MaxInput: 8192, OverLimit: "clip"},
 		},
 		Pattern:   schedule.Pattern{Arrival: "spread", RateOf: "requests", Burstiness: 1, Speed: 2},

@@ -45,10 +45,10 @@ func TestFilesOfEveryKey(t *testing.T) {
 	})
 	others := strings.Fields(`align allowed_hosts[0] api arrival as audience ca ca_ref cache_salt candidate cert cert_ref client_certificate_key client_certificate_key_id
 		client_certificate_key_ref client_id client_secret client_secret_ref connections credentials credentials_ref cron dcgm_exporter
-		echo_header endpoint_path family form format grant_type headers[0] host_header iss key key_ref lengths libdcgm listen mode model name namespace no_proxy
+		echo_header endpoint_path family form format grant_type headers[0] host_header input iss key key_ref lengths libdcgm listen mode model name namespace no_proxy
 		on_missing_metrics output over_limit overlap overload password password_ref pod proxy_url rate_of replica_header replicas require retry salt
 		pods[0]
-		scopes[0] secrets[0] server server_name session_field signature_algorithm target timezone token_url type url user username
+		scopes[0] secrets[0] server server_name session session_field signature_algorithm target timestamp timezone token_url type unit url user username
 		username_ref uuid[0] values[0] words workload bearer_token`)
 	got := slices.Sorted(maps.Keys(words))
 	for _, word := range got {

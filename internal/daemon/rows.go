@@ -117,6 +117,7 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
 		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format),
 		BlockTokens: block, Strict: c.Trace.Strict, Deltas: c.Trace.Deltas, From: plan.From, FromFirst: c.Trace.FromFirst, Header: c.Trace.RowHeader, Stdin: o.Stdin,
+		Columns: c.Trace.Columns,
 		Regular: o.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {
@@ -125,8 +126,12 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	for _, warning := range file.Stats.Warnings {
 		o.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
+	if file.Stats.Format == trace.Named {
+		o.Log.Info("trace is read by its columns", "workload", c.Name, "columns", file.Stats.Columns)
+	}
 	r := &rowSource{source: schedule.FromFile(file), stats: file.Stats, close: file.Close}
-	deltas := c.Trace.Deltas && file.Stats.Sessions > 0
+	format := file.Stats.Format // the rows of others are whole prompts
+	deltas := c.Trace.Deltas && file.Stats.Sessions > 0 && (format == trace.Mooncake || format == trace.Named)
 	if c.Trace.Rescale == nil && !deltas {
 		return r, nil
 	}

@@ -121,6 +121,7 @@ func newPass(f *File, o Options, size int) *pass {
 func (p *pass) run(ctx context.Context) error {
 	hash := sha256.New()
 	in := newLines(io.TeeReader(io.NewSectionReader(p.file.data, 0, p.file.size), hash), 0, 0)
+	in.tabs = true // those of a header may separate names
 	for {
 		if p.number%markRows == 0 && ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", p.file.name, ctx.Err())
@@ -148,9 +149,11 @@ func (p *pass) run(ctx context.Context) error {
 			if p.file.decode = p.layout.decode; p.format == Bailian {
 				p.file.chats = &chats{}
 			}
+			p.file.tabs, in.tabs = p.layout.tabs, p.layout.tabs
 			if header {
 				continue
 			}
+			line = trimmed(line, in.tabs)
 		}
 		p.row(line, in)
 	}
@@ -182,6 +185,10 @@ func (p *pass) settle() {
 	}
 	if p.options.BySession {
 		f.group(p.parents.rows)
+	}
+	f.Stats.Columns = p.layout.columnsRead()
+	if p.layout.warning != "" {
+		f.Stats.Warnings = append(f.Stats.Warnings, f.name+": "+p.layout.warning)
 	}
 	if p.failed > 0 {
 		f.Stats.Warnings = append(f.Stats.Warnings,

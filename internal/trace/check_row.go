@@ -160,6 +160,9 @@ func (p *pass) compare(r *row, session uint32) {
 func (p *pass) checkInstant(r *row) fault.List {
 	if p.times.first == 0 {
 		p.times.first, p.times.timed, p.times.base = r.Line, r.timed, r.at
+		if r.dated {
+			p.layout.unit = 0
+		}
 	}
 	session := p.sessionOf(r)
 	later := session != 0
@@ -175,6 +178,12 @@ func (p *pass) checkInstant(r *row) fault.List {
 		return found
 	}
 	switch {
+	case r.timed && r.dated != (p.layout.unit == 0):
+		got := unitName(0)
+		if !r.dated {
+			got = "a number"
+		}
+		return fault.List{fault.New("timestamp", fmt.Sprintf("%s, as on line %d", unitName(p.layout.unit), p.times.first), got)}
 	case !p.times.timed && r.timed:
 		return fault.List{fault.New("timestamp", fmt.Sprintf("none, as on line %d", p.times.first), "one")}
 	case p.times.timed && r.Floating:
@@ -237,7 +246,7 @@ func (p *pass) wait(recorded time.Duration) int64 {
 // instant formats a time as the file does.
 func (p *pass) instant(at int64) string {
 	if p.layout.unit == 0 {
-		return time.Unix(0, at).UTC().Format(azureTimes[0] + ".0000000")
+		return time.Unix(0, at).UTC().Format(time.DateTime + ".0000000")
 	}
 	return inUnits(time.Duration(at), p.layout.unit)
 }

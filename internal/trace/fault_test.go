@@ -18,8 +18,8 @@ func TestFaults(t *testing.T) {
 		{"empty", "", Options{}, "t.jsonl: want at least one row, got none"},
 		{"only blank lines", "\n\r\n \n", Options{}, "t.jsonl: want at least one row, got none"},
 		{"only a header", azureHeader + "\n", Options{}, "t.jsonl: want at least one row, got none"},
-		{"neither format", "hello\nworld", Options{}, `t.jsonl:1: format: want a row of Mooncake or Bailian ({"timestamp": …}), Azure's header TIMESTAMP,ContextTokens,GeneratedTokens or BurstGPT's Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, got "hello"`},
-		{"no header", "2023-11-16 18:15:46.6805900,374,44", Options{Format: Azure}, `t.jsonl:1: header: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.6805900,374,44"`},
+		{"neither format", "hello\nworld", Options{}, `t.jsonl:1: format: want a row of Mooncake or Bailian ({"timestamp": …}), a header of Azure, BurstGPT, Vidur or SplitwiseSim, or names of the file's columns (--columns, trace.columns), got "hello"`},
+		{"no header", "2023-11-16 18:15:46.6805900,374,44", Options{Format: Azure}, `t.jsonl:1: header: want columns "TIMESTAMP" (timestamp), "ContextTokens" (input), "GeneratedTokens" (output), got "2023-11-16 18:15:46.6805900", "374", "44"`},
 		{"not JSON on line 7", strings.Repeat(ok, 6) + "oops\n" + ok, Options{}, `t.jsonl:7: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)`},
 		{"null", ok + "null", Options{}, "t.jsonl:2: row: want a JSON object, got null"},
 		{"a list", "[1]", Options{Format: Mooncake}, `t.jsonl:1: row: want a JSON object, got "[1]"`},
@@ -62,22 +62,22 @@ func TestFaults(t *testing.T) {
 		{"first turn without timestamp", ok + `{"session_id":"a","input_length":1}`, Options{}, "t.jsonl:2: timestamp: want milliseconds, as on line 1, got none"},
 		{"a timestamp too many", `{"input_length":1}` + "\n" + ok, Options{}, "t.jsonl:2: timestamp: want none, as on line 1, got one"},
 		{"turns in disorder", `{"timestamp":5.5,"session_id":"a","input_length":1}` + "\n" + `{"timestamp":4,"session_id":"a","input_length":1}`, Options{}, "t.jsonl:2: timestamp: want ≥ 5.5, that of the session's turn before on line 1, got 4"},
-		{"azure row", azureHeader + "\nx,0,99999999999\n2023-11-16 18:15:46.68,1\n1960-11-16 18:15:46,1,-1", Options{}, `t.jsonl:2: TIMESTAMP: want an instant as 2006-01-02 15:04:05.9999999, got "x"
+		{"azure row", azureHeader + "\nx,0,99999999999\n2023-11-16 18:15:46.68,1\n1960-11-16 18:15:46,1,-1", Options{}, `t.jsonl:2: TIMESTAMP: want seconds from 0 to 9000000000, or a date such as 2006-01-02 15:04:05.999Z, got "x"
 t.jsonl:2: ContextTokens: want an integer ≥ 1, got "0"
 t.jsonl:2: GeneratedTokens: want at most 16777216 tokens, got "99999999999"
-t.jsonl:3: row: want TIMESTAMP,ContextTokens,GeneratedTokens, got "2023-11-16 18:15:46.68,1"
-t.jsonl:4: TIMESTAMP: want an instant as 2006-01-02 15:04:05.9999999, got "1960-11-16 18:15:46"
+t.jsonl:3: row: want 3 columns, as in the header, got "2023-11-16 18:15:46.68,1"
+t.jsonl:4: TIMESTAMP: want seconds from 0 to 9000000000, or a date such as 2006-01-02 15:04:05.999Z, got "1960-11-16 18:15:46"
 t.jsonl:4: GeneratedTokens: want an integer ≥ 1, got "-1"`},
-		{"no header of BurstGPT", "5,ChatGPT,472,18,490,Conversation log", Options{Format: BurstGPT}, `t.jsonl:1: header: want Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type, got "5,ChatGPT,472,18,490,Conversation log"`},
-		{"burstgpt rows", burstHeader + "\n-1,m,0,1,1,x\n1e99,m,1.5,16777217,1,x\n0x10,m,1,,1,x\n1,m,1,1\n1,\"m,1,1,1,x\n", Options{}, `t.jsonl:2: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "-1"
+		{"no header of BurstGPT", "5,ChatGPT,472,18,490,Conversation log", Options{Format: BurstGPT}, `t.jsonl:1: header: want columns "Timestamp" (timestamp), "Request tokens" (input), "Response tokens" (output), got "5", "ChatGPT", "472", "18", "490", "Conversation log"`},
+		{"burstgpt rows", burstHeader + "\n-1,m,0,1,1,x\n1e99,m,1.5,16777217,1,x\n0x10,m,1,,1,x\n1,m,1,1\n1,\"m,1,1,1,x\n", Options{}, `t.jsonl:2: Timestamp: want seconds from 0 to 9000000000, or a date such as 2006-01-02 15:04:05.999Z, got "-1"
 t.jsonl:2: Request tokens: want an integer ≥ 1, got "0"
-t.jsonl:3: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "1e99"
+t.jsonl:3: Timestamp: want seconds from 0 to 9000000000, or a date such as 2006-01-02 15:04:05.999Z, got "1e99"
 t.jsonl:3: Request tokens: want an integer ≥ 1, got "1.5"
 t.jsonl:3: Response tokens: want at most 16777216 tokens, got "16777217"
-t.jsonl:4: Timestamp: want seconds ≥ 0 and ≤ 9000000000, got "0x10"
+t.jsonl:4: Timestamp: want seconds from 0 to 9000000000, or a date such as 2006-01-02 15:04:05.999Z, got "0x10"
 t.jsonl:4: Response tokens: want an integer ≥ 1, got ""
 t.jsonl:5: row: want 6 columns, as in the header, got "1,m,1,1"
-t.jsonl:6: row: want 6 columns, as in the header, got "1,\"m,1,1,1,x"`},
+t.jsonl:6: row: want quotes around a whole cell of one line, got "1,\"m,1,1,1,x"`},
 		{"burstgpt session", burstSessions + "\n1," + strings.Repeat("x", 257) + ",,m,1,1,2,x", Options{}, "t.jsonl:2: Session ID: want at most 256 bytes, got 257"},
 		{"only failed requests", burstHeader + "\n5,ChatGPT,472,0,472,x", Options{}, "t.jsonl: want at least one row, got none"},
 		{"vllm rows", `{"input_length":5}` + "\n" + `{"timestamp":9000000001,"input_length":5,"output_length":0}` + "\n" + `{"timestamp":1,"text_input":"x","output_length":1}`, Options{Format: VLLM}, `t.jsonl:1: timestamp: want seconds, got none
@@ -161,7 +161,7 @@ func TestWarnings(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	_, err := Open(t.Context(), "-", Options{Format: "csv", BlockTokens: -1})
-	want := `trace format: want auto, mooncake, azure, burstgpt, vllm, bailian, weka, request_trace, bodies, sessions, got "csv"
+	want := `trace format: want auto, mooncake, azure, burstgpt, columns, vllm, bailian, weka, request_trace, bodies, sessions, got "csv"
 block tokens: want 1 to 16777216, or 0 to detect them, got -1`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

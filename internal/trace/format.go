@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,8 +17,9 @@ type Format string
 const (
 	Auto         Format = "auto"          // detected from the first line; VLLM must be named, because it looks like Mooncake
 	Mooncake     Format = "mooncake"      // one JSON object a line, as in kvcache-ai/Mooncake and AIPerf; milliseconds
-	Azure        Format = "azure"         // Azure/AzurePublicDataset: CSV with the header TIMESTAMP,ContextTokens,GeneratedTokens
-	BurstGPT     Format = "burstgpt"      // HPMLL/BurstGPT: CSV; seconds
+	Azure        Format = "azure"         // Azure/AzurePublicDataset: a table with dates
+	BurstGPT     Format = "burstgpt"      // HPMLL/BurstGPT: a table; seconds
+	Named        Format = "columns"       // a table with columns of other names, in CSV or JSON lines: see Columns
 	VLLM         Format = "vllm"          // the timed_trace of vllm bench serve: Mooncake's lengths and ids; seconds
 	Bailian      Format = "bailian"       // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
 	Weka         Format = "weka"          // callanjfox/kv-cache-tester: a session of an agent in a JSON object, a file or a line each; seconds
@@ -27,7 +29,7 @@ const (
 )
 
 // Readable are the names of the formats that can be read, in the order in which errors and help have them.
-var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, VLLM, Bailian, Weka, RequestTrace, Bodies, Sessions)
+var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, Named, VLLM, Bailian, Weka, RequestTrace, Bodies, Sessions)
 
 // Writable are the names of the formats that can be written.
 var Writable = namesOf(Mooncake, Sessions)
@@ -46,33 +48,30 @@ type layout struct {
 	rebased bool          // offset 0 is the earliest instant in the file, not 0 on the file's own clock
 	partial bool          // the last block of a prompt needs no id if it is not full
 	keys    []string      // of an object that are read; nil: all, or it has none
+	tabs    bool          // tabs separate cells
+	columns Columns       // of a table, those that are read
+	warning string        // what of the file is not read
 }
 
 // detect sets the format and the layout from the file's first line. It reports whether that line is a CSV header and
 // not a row.
 func (p *pass) detect(line []byte, number int) (header bool, err error) {
-	named := p.options.Format
-	may := func(be Format) bool { return named == Auto || named == be }
-	if l, ok := azureLayout(line); ok && may(Azure) {
-		p.format, p.layout = Azure, l
-		return true, nil
+	if found, header, err := p.detectTable(line, number); found || err != nil {
+		return header, err
 	}
-	if l, ok := burstLayout(line); ok && may(BurstGPT) {
-		p.format, p.layout = BurstGPT, l
-		return true, nil
-	}
-	if block, found, ok := sessionsHeader(line); ok && may(Sessions) {
+	named, line := p.options.Format, bytes.TrimSpace(line)
+	if block, found, ok := sessionsHeader(line); ok && (named == Auto || named == Sessions) {
 		p.begin(block, number, found)
 		return true, nil
 	}
 	switch {
-	case named == Azure || named == BurstGPT || named == Sessions:
-		return false, fmt.Errorf("%s:%d: header: want %s, got %s", p.file.name, number, headerOf(named), fault.Excerpt(line))
+	case named == Sessions:
+		return false, fmt.Errorf("%s:%d: header: want {\"schema\":\"%s\", …}, got %s", p.file.name, number, sessionsSchema, fault.Excerpt(line))
 	case named != Auto:
 		p.format = named
 	case line[0] != '{':
-		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), Azure's header %s or BurstGPT's %s, got %s",
-			p.file.name, number, azureHeader, burstHeader, fault.Excerpt(line))
+		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), a header of Azure, BurstGPT, Vidur or SplitwiseSim, "+
+			"or names of the file's columns (--columns, trace.columns), got %s", p.file.name, number, fault.Excerpt(line))
 	default:
 		p.format = Mooncake
 	}
@@ -88,10 +87,6 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 		p.layout = dialect{unit: time.Millisecond, header: p.options.Header}.layout(0)
 	}
 	return false, nil
-}
-
-func headerOf(f Format) string {
-	return map[Format]string{Azure: azureHeader, BurstGPT: burstHeader, Sessions: `{"schema":"` + sessionsSchema + `", …}`}[f]
 }
 
 func (f Format) check() error {
@@ -114,5 +109,5 @@ func unitName(unit time.Duration) string {
 	case dated:
 		return "dates"
 	}
-	return "an instant"
+	return "a date"
 }

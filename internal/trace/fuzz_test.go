@@ -13,11 +13,16 @@ import (
 
 // accepted opens content and, if Open accepts it, compares the streamed rows with Stats.
 func accepted(t *testing.T, content []byte, format Format, from int64) {
+	acceptedWith(t, content, Options{Format: format}, from)
+}
+
+func acceptedWith(t *testing.T, content []byte, o Options, from int64) {
 	path := filepath.Join(t.TempDir(), "t")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(t.Context(), path, Options{Format: format, maxSpool: 1 << 20})
+	o.maxSpool = 1 << 20
+	f, err := Open(t.Context(), path, o)
 	if err != nil {
 		return
 	}

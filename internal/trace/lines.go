@@ -17,6 +17,7 @@ type lines struct {
 	number int    // number of that line, from 1
 	long   []byte // a line that does not fit into the reader's buffer
 	limit  int    // most bytes of a line
+	tabs   bool   // tabs separate cells: they are no blanks
 }
 
 var (
@@ -45,10 +46,19 @@ func (l *lines) next() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if line = trimmed(line, l.tabs); len(line) > 0 {
 			return line, nil
 		}
 	}
+}
+
+// trimmed returns a line without blanks around it.
+func trimmed(line []byte, tabs bool) []byte {
+	short := bytes.TrimSpace(line)
+	if tabs && len(short) > 0 {
+		return bytes.Trim(line, " \r\n")
+	}
+	return short
 }
 
 func (l *lines) raw() ([]byte, error) {

@@ -165,9 +165,6 @@ func sniffer(format *Format) readSource {
 func sniff(name string, head []byte) (Format, error) {
 	head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
 	first, _, _ := bytes.Cut(head, []byte("\n"))
-	if string(bytes.TrimSpace(first)) == azureImages {
-		return "", unread(name, "Azure's multimodal trace (a header with NumImages)")
-	}
 	if len(head) == 0 || head[0] != '{' {
 		return Auto, nil
 	}
@@ -204,9 +201,6 @@ func sniff(name string, head []byte) (Format, error) {
 	}
 	return Auto, nil
 }
-
-// azureImages is the header of Azure's multimodal trace.
-const azureImages = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens"
 
 func unread(file, name string) error {
 	return fmt.Errorf("%s:1: format: want a format that replayd reads, got %s, which it does not", file, name)

@@ -13,6 +13,7 @@ type row struct {
 	Record
 	at     int64 // nanoseconds on the file's own clock
 	timed  bool  // the line has a timestamp
+	dated  bool  // it is a date
 	failed bool  // the request got no answer; the line does not count as a row
 
 	unit   time.Duration // of the timestamp, where it is not the format's

@@ -230,7 +230,7 @@ func (o *object) instant(key string, format time.Duration) (at int64, timed bool
 	if at, ok := nanos(text, format); ok {
 		return at, true, 0
 	}
-	if at, ok := azureInstant(text); ok {
+	if at, ok := dateOf([]byte(text)); ok {
 		return at, true, dated
 	}
 	for _, other := range []struct {

@@ -33,7 +33,9 @@ func (f *File) Reread(r Record) (Record, error) {
 
 func (f *File) line(number, line int, into *row) error {
 	start := f.starts[number]
-	text, err := newLines(io.NewSectionReader(f.data, start, f.size-start), start, line-1).next()
+	in := newLines(io.NewSectionReader(f.data, start, f.size-start), start, line-1)
+	in.tabs = f.tabs
+	text, err := in.next()
 	if err != nil {
 		return fmt.Errorf("%s:%d: %w", f.name, line, err)
 	}

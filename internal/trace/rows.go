@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,10 +42,9 @@ func (f *File) Rows(from time.Duration) (*Rows, error) {
 	i := sort.Search(len(f.index)-1, func(i int) bool { return f.index[i+1].latest >= start })
 	m := f.index[i]
 	section := io.NewSectionReader(f.data, m.offset, f.size-m.offset)
-	return &Rows{
-		file: f, in: newLines(section, m.offset, m.lines), number: m.number, inherited: m.inherited,
-		from: start, last: f.base,
-	}, nil
+	in := newLines(section, m.offset, m.lines)
+	in.tabs = f.tabs
+	return &Rows{file: f, in: in, number: m.number, inherited: m.inherited, from: start, last: f.base}, nil
 }
 
 // Next returns the next row, or io.EOF after the last. The caller may keep the row. Any other error is final too; it
@@ -100,7 +98,7 @@ func (r *Rows) fromAhead() (at int64, err error) {
 	if _, err := r.file.data.ReadAt(r.line, s.start); err != nil {
 		return 0, fmt.Errorf("%s:%d: %w", r.file.name, s.line, err)
 	}
-	found := r.file.decode(bytes.TrimSpace(r.line), &r.scratch)
+	found := r.file.decode(trimmed(r.line, r.file.tabs), &r.scratch)
 	return s.at, r.file.complete(found, s.number, s.line, &r.scratch)
 }
 

@@ -16,6 +16,8 @@ type Stats struct {
 	SHA256 string // of the decompressed content, hexadecimal
 	Bytes  int64  // of the decompressed content
 
+	Columns string // how the columns of a table were read, as ParseColumns reads it; "": the file is no table
+
 	Requests int
 	Prompts  Prompts
 	Sessions int // distinct session ids

@@ -16,6 +16,9 @@ func (s Stats) WriteTable(w io.Writer) error {
 	t := table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	t.line("trace", s.Path)
 	t.line("content", fmt.Sprintf("%s, %s bytes, sha256 %s", s.Format, number.Whole(s.Bytes), s.SHA256))
+	if s.Columns != "" {
+		t.line("columns", s.Columns)
+	}
 	t.line("requests", number.Whole(s.Requests))
 	t.line("prompts", fmt.Sprintf("%s by length (%s with ids), %s text, %s messages, %s payload", number.Whole(s.Prompts.Synthesized),
 		number.Whole(s.RowsWithIDs), number.Whole(s.Prompts.Text), number.Whole(s.Prompts.Messages), number.Whole(s.Prompts.Payload)))

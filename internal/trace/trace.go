@@ -28,9 +28,10 @@ const (
 
 // Options of Open. The zero value detects everything.
 type Options struct {
-	Format      Format // "" means Auto
-	BlockTokens int    // tokens of a prefix-cache block; 0: detected
-	Strict      bool   // more ids than the prompt has blocks are an error, not a warning
+	Format      Format  // "" means Auto
+	BlockTokens int     // tokens of a prefix-cache block; 0: detected
+	Strict      bool    // more ids than the prompt has blocks are an error, not a warning
+	Columns     Columns // of a table whose header or keys Auto does not know
 
 	// SharedPrefix gives the prompts of Weka's sessions a common beginning: see wekaIDs. Else sessions share no block.
 	SharedPrefix bool
@@ -61,7 +62,13 @@ func (o *Options) check() error {
 	if o.BlockTokens < 0 || o.BlockTokens > MaxTokens {
 		errs = append(errs, fmt.Errorf("block tokens: want 1 to %d, or 0 to detect them, got %d", MaxTokens, o.BlockTokens))
 	}
-	return errors.Join(errs...)
+	if o.Columns.Given() {
+		if o.Format != Auto && o.Format != Named {
+			errs = append(errs, fmt.Errorf("columns: want format %s or %s, got %s", Auto, Named, o.Format))
+		}
+		o.Format = Named
+	}
+	return errors.Join(append(errs, o.Columns.Check().Under("columns").Err())...)
 }
 
 // A File is a trace that passed the checks of Open. Its methods may be called concurrently.
@@ -76,6 +83,7 @@ type File struct {
 	modified time.Time
 
 	decode    decoder
+	tabs      bool   // separate cells
 	chats     *chats // only for Bailian's format; else nil
 	base      int64  // time of the file's own clock at offset 0, nanoseconds
 	index     []mark

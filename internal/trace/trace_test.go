@@ -15,8 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// burstSessions is the header of BurstGPT_3.csv.
-const burstSessions = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type"
+// Headers of public traces: BurstGPT_1.csv and _2.csv have burstHeader, _3.csv has burstSessions.
+const (
+	azureHeader   = "TIMESTAMP,ContextTokens,GeneratedTokens"
+	burstHeader   = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
+	burstSessions = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type"
+)
 
 // write creates a file in a new directory and makes that directory the current one, so that errors show a short path.
 func write(t testing.TB, name, content string) string {
@@ -128,7 +132,7 @@ func TestRowsOfEveryShape(t *testing.T) {
 			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 2, Text: "x"}},
 		},
 		{
-			"BOM, CRLF, blank lines", "\xef\xbb\xbf{\"input_length\":1}\r\n\r\n  \n{\"input_length\":2}\r\n\n",
+			"BOM, CRLF, blank lines", "\xef\xbb\xbf\f{\"input_length\":1}\t\r\n\r\n  \n{\"input_length\":2}\r\n\n",
 			[]Record{{Line: 1, InputTokens: 1}, {Number: 1, Line: 4, InputTokens: 2}},
 		},
 		{

@@ -258,7 +258,6 @@ func TestListsAreBounded(t *testing.T) {
 // Formats that are recognized and not read are named.
 func TestUnreadFormats(t *testing.T) {
 	for content, name := range map[string]string{
-		"TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n":                    "Azure's multimodal trace (a header with NumImages)",
 		`{"resourceSpans":[{"scopeSpans":[]}]}`:                                  "OpenTelemetry spans (resourceSpans)",
 		"{\n  \"spans\": [\n]}":                                                  "OpenTelemetry spans (spans)",
 		`{"captureData":{"endpointInput":{}},"eventMetadata":{}}`:                "SageMaker's data capture (captureData)",
