@@ -97,7 +97,7 @@ func (o *traceFlags) add(c *cobra.Command) {
 	f.BoolVar(&o.SharedPrefix, "shared-prefix", false,
 		"weka: the tools and system prompts of all sessions begin with the same blocks")
 	f.IntVar(&o.BlockTokens, "block-tokens", 0, "tokens in a block of hash_ids; 0: detected")
-	f.BoolVar(&o.Strict, "strict", false, "refuse rows with more hash_ids than blocks; else warn")
+	f.BoolVar(&o.Strict, "strict", false, "refuse rows with more or fewer hash_ids than blocks, and other units; else warn")
 }
 
 func (o *traceFlags) open(c *cobra.Command, w *world, path string) (*trace.File, error) {

@@ -116,7 +116,7 @@ func (o *Flags) own() Table {
 				Columns(&l.Trace.Columns), columnsUsage,
 			},
 			{"block-tokens", "block_tokens", &l.Trace.BlockTokens, "tokens in a block of hash_ids, or auto"},
-			{"strict", "strict", &l.Trace.Strict, "refuse rows with more hash_ids than blocks; else warn"},
+			{"strict", "strict", &l.Trace.Strict, "refuse rows with more or fewer hash_ids than blocks, and other units; else warn"},
 			{"from", "from", &l.Trace.From, "start of the part to replay, such as 5m"},
 			{"to", "to", &l.Trace.To, "end of the part to replay, such as 10m; 0: the end"},
 			{"requests", "workloads[0].rows", &l.Rows, "most requests to send; by rate or concurrency a shorter trace is " +

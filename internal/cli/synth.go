@@ -50,7 +50,7 @@ func (o *Synth) Table() Table {
 			{"columns", "", Columns(&o.File.Columns), columnsUsage},
 			{"block-tokens", "block_tokens", &o.File.BlockTokens, "tokens in a block of hash_ids; 0: detected, " +
 				"and 512 where the trace is made up"},
-			{"strict", "", &o.File.Strict, "refuse rows with more hash_ids than blocks; else warn"},
+			{"strict", "", &o.File.Strict, "refuse rows with more or fewer hash_ids than blocks, and other units; else warn"},
 			{"seed", "seed", &d.Seed, "seed; the same seed makes the same trace"},
 			{"output,o", "", &o.Output, "file to write, in Mooncake's format, or as sessions with parents; -: stdout"},
 		}},

@@ -47,7 +47,8 @@ func TestTables(t *testing.T) {
 			"RAGPulse", `{"timestamp": "82", "input_length": 3112, "output_length": 192, "hash_ids": {"sys_prompt": [8302], "passages_ids": [7398]}, "session_id": "17-a"}`,
 			Columns{},
 			[]Record{{Offset: 82 * time.Second, InputTokens: 3112, OutputTokens: 192}},
-			"timestamp=timestamp,input=input_length,output=output_length,unit=s", nil,
+			"timestamp=timestamp,input=input_length,output=output_length,unit=s",
+			[]string{"t.jsonl: the first row is due after 1m22s, for timestamps are read as seconds: from 1m22s on nothing is waited for (--from, trace.from)"},
 		},
 		{
 			"Azure in another order, in quotes, with other columns", `"GeneratedTokens", "x" ,TIMESTAMP,"ContextTokens"` +

@@ -227,11 +227,11 @@ func (o *object) instant(key string, format time.Duration) (at int64, timed bool
 			text = strings.TrimSpace(unquoted)
 		}
 	}
-	if at, ok := nanos(text, format); ok {
-		return at, true, 0
-	}
-	if at, ok := dateOf([]byte(text)); ok {
+	switch at, isDate, ok := instantOf([]byte(text), format); {
+	case ok && isDate:
 		return at, true, dated
+	case ok:
+		return at, true, 0
 	}
 	for _, other := range []struct {
 		unit  time.Duration
