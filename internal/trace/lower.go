@@ -28,15 +28,16 @@ type lowering struct {
 	bytes   int64 // of the sources
 	sha     string
 
-	settle  func() // sets the parents of all rows at the end; nil: they are known
-	waiting *spool
-	writer  Writer // formats the lines
-	rows    []lowered
-	parents []Edge
-	names   []subAgent        // of rows whose session is known only at the end
-	untimed int               // requests without the time of their answer
-	kinds   idKinds           // of all rows
-	ids     map[string]string // by session id: the file and line of the session; also request ids, without
+	settle   func() error // adds rows, or sets the parents of all, at the end; nil: they are known
+	waiting  *spool
+	writer   Writer // formats the lines
+	rows     []lowered
+	parents  []Edge
+	names    []subAgent        // of rows whose session is known only at the end
+	untimed  int               // requests without the time of their answer
+	ids      map[string]string // by session id: the file and line of the session; also request ids, without
+	warnings []string          // of settle
+	kinds    idKinds           // of all rows
 }
 
 // A lowered row waits for its place in the trace.
@@ -90,6 +91,24 @@ func (l *lowering) row(r *Record) error {
 	return l.waiting.write(l.writer.line)
 }
 
+// hang appends a row that was added to rows, with its parents, which are earlier ones of rows.
+func (l *lowering) hang(rows []lowered, row int, after []Edge) []lowered {
+	r := l.rows[row]
+	r.edges, r.parents, r.floating = len(l.parents), int32(len(after)), len(after) > 0
+	l.parents = append(l.parents, after...)
+	if r.floating {
+		r.at = int64(allowed(after, func(row int) int64 { return rows[row].at }))
+	}
+	return append(rows, r)
+}
+
+// warn counts what was changed or left out. Nothing is said of 0.
+func (l *lowering) warn(n int, format string, args ...any) {
+	if n > 0 {
+		l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
+	}
+}
+
 // numberOf returns the number of a key: its own, or else the next fresh one.
 func numberOf[K comparable](numbers map[K]uint64, key K, fresh *uint64) uint64 {
 	n, known := numbers[key]
@@ -128,7 +147,9 @@ func (l *lowering) finish(ctx context.Context, name string, failed error) (trace
 		return nil, err
 	}
 	if l.settle != nil {
-		l.settle()
+		if err := l.settle(); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
 	}
 	if len(l.rows) == 0 {
 		return nil, fmt.Errorf("%s: want at least one row, got none", name)
@@ -205,6 +226,9 @@ func (l *lowering) describe(s *Stats, name string) {
 	}
 	if l.kinds == numberIDs|textIDs {
 		s.Warnings = append(s.Warnings, name+`: some ids are texts and some numbers: "1" and 1 are two ids`)
+	}
+	for _, w := range l.warnings {
+		s.Warnings = append(s.Warnings, name+": "+w)
 	}
 }
 

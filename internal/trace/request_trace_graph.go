@@ -18,7 +18,7 @@ type requestGraph struct {
 }
 
 // settle sets the parents and sessions of all rows and puts the rows in the order of their starts.
-func (t *requestTraceReader) settle() {
+func (t *requestTraceReader) settle() error {
 	slices.SortFunc(t.requests, func(a, b traced) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end), cmp.Compare(a.row, b.row))
 	})
@@ -32,28 +32,23 @@ func (t *requestTraceReader) settle() {
 	}
 	g.join()
 	l := t.lowering
-	rows := make([]lowered, len(t.requests))
+	rows := make([]lowered, 0, len(t.requests))
 	l.parents = l.parents[:0]
 	names := map[subAgent]int32{}
 	for i, r := range t.requests {
 		g.hang(i)
-		row := l.rows[r.row]
-		row.edges, row.parents, row.floating = len(l.parents), int32(len(g.after[i])), len(g.after[i]) > 0
-		l.parents = append(l.parents, g.after[i]...)
-		if row.floating {
-			row.at = int64(allowed(g.after[i], func(row int) int64 { return rows[row].at }))
-		}
+		rows = l.hang(rows, r.row, g.after[i])
 		if r.session != "" {
 			name := g.name(r.session)
 			if names[name] == 0 {
 				l.names = append(l.names, name)
 				names[name] = int32(len(l.names))
 			}
-			row.name = names[name]
+			rows[i].name = names[name]
 		}
-		rows[i] = row
 	}
 	l.rows = rows
+	return nil
 }
 
 // name returns the session of ours that a session belongs to: the first of its parents. Others are its sub-agents.
