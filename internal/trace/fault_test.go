@@ -161,7 +161,7 @@ func TestWarnings(t *testing.T) {
 
 func TestWrongOptions(t *testing.T) {
 	_, err := Open(t.Context(), "-", Options{Format: "csv", BlockTokens: -1})
-	want := `trace format: want auto, mooncake, azure, burstgpt, columns, vllm, bailian, weka, request_trace, bodies, sessions, got "csv"
+	want := `trace format: want auto, mooncake, azure, burstgpt, columns, vllm, bailian, weka, request_trace, spans, tracelab, bodies, sessions, got "csv"
 block tokens: want 1 to 16777216, or 0 to detect them, got -1`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)

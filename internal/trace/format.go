@@ -24,12 +24,14 @@ const (
 	Bailian      Format = "bailian"       // alibaba-edu/qwen-bailian-usagetraces-anon: one JSON object a line; seconds
 	Weka         Format = "weka"          // callanjfox/kv-cache-tester: a session of an agent in a JSON object, a file or a line each; seconds
 	RequestTrace Format = "request_trace" // dynamo.request.trace.v1, what Dynamo's frontend records; milliseconds
+	Spans        Format = "spans"         // OpenTelemetry's GenAI spans: OTLP as JSON, and inference-perf's files
+	TraceLab     Format = "tracelab"      // uw-syfi/TraceLab: rounds of coding agents, one JSON object a line
 	Bodies       Format = "bodies"        // whole request bodies, one a line: bare, of OpenAI's batches, or evalscope's workload_trace; seconds
 	Sessions     Format = "sessions"      // replayd's own: a header, then Mooncake's rows with the rows that they wait for; milliseconds
 )
 
 // Readable are the names of the formats that can be read, in the order in which errors and help have them.
-var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, Named, VLLM, Bailian, Weka, RequestTrace, Bodies, Sessions)
+var Readable = namesOf(Auto, Mooncake, Azure, BurstGPT, Named, VLLM, Bailian, Weka, RequestTrace, Spans, TraceLab, Bodies, Sessions)
 
 // Writable are the names of the formats that can be written.
 var Writable = namesOf(Mooncake, Sessions)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,29 @@ func FuzzRequestTrace(f *testing.F) {
 		f.Add([]byte(s), int64(500e6))
 	}
 	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, RequestTrace, from) })
+}
+
+func FuzzSpans(f *testing.F) {
+	file := spansFile(spanText("t", "1", "0", "1", said(question, asked)), spanText("t", "2", "2", "3", said(byID, answerB)))
+	for _, s := range []string{
+		file, strings.Join(asOTLP(f, file, false), "\n"), strings.Join(asOTLP(f, file, true), "\n"),
+		spansFile(spanText("t", "1", "0", "", `"gen_ai.prompt.0.role":"user","gen_ai.prompt.0.content":"a","gen_ai.usage.input_tokens":"5"`)),
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(500e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, Spans, from) })
+}
+
+func FuzzTraceLab(f *testing.F) {
+	for _, s := range []string{
+		roundText("a", 1, 128, 100, "user_message 10", "text 11") + roundText("a", 0, 0, 200, "tool_result 5", "tool_call 7"),
+		roundText("a", 0, 64, 16777152, "text 5"),
+	} {
+		f.Add([]byte(s), int64(0))
+		f.Add([]byte(s), int64(500e6))
+	}
+	f.Fuzz(func(t *testing.T, content []byte, from int64) { accepted(t, content, TraceLab, from) })
 }
 
 // Every trace that can be read can be written, and reads back the same.

@@ -20,7 +20,7 @@ import (
 const sniffBytes = 1 << 20
 
 func (f Format) lowers() bool {
-	return f == Weka || f == RequestTrace
+	return f == Weka || f == RequestTrace || f == Spans || f == TraceLab
 }
 
 // openRows opens the trace. If its format is lowered, it returns the lowering, and from then on the rows are of Sessions.
@@ -124,8 +124,13 @@ func (l *lowering) reader() readSource {
 		prefix: map[wekaPlace]uint64{},
 	}
 	add := func(line int, text []byte) (fault.List, error) { return l.weka(ids, line, text) }
-	if l.format == RequestTrace {
+	switch l.format {
+	case RequestTrace:
 		add = newRequestTraceReader(l).read
+	case Spans:
+		add = newSpansReader(l).read
+	case TraceLab:
+		add = newTraceLabReader(l).read
 	}
 	return func(ctx context.Context, name string, in io.Reader) error {
 		l.faults.name = name
@@ -173,10 +178,7 @@ func sniff(name string, head []byte) (Format, error) {
 		keys []string
 		name string
 	}{
-		{[]string{"spans"}, "OpenTelemetry spans (spans)"},
-		{[]string{"resourceSpans"}, "OpenTelemetry spans (resourceSpans)"},
 		{[]string{"captureData"}, "SageMaker's data capture (captureData)"},
-		{[]string{"round_index", "session_id"}, "TraceLab (round_index)"},
 		{[]string{"turns", "session_id"}, "AIPerf's dag_jsonl (turns)"},
 		{[]string{"play_id"}, "Dynamo's agentic Mooncake (play_id)"},
 	} {
@@ -192,6 +194,12 @@ func sniff(name string, head []byte) (Format, error) {
 	}
 	if keys["requests"] || keys["hash_id_scope"] || keys["id"] && (keys["block_size"] || keys["tool_tokens"]) {
 		return Weka, nil
+	}
+	if keys["spans"] || keys["resourceSpans"] {
+		return Spans, nil
+	}
+	if keys["round_index"] && keys["session_id"] {
+		return TraceLab, nil
 	}
 	if keys["chat_id"] && keys["parent_chat_id"] {
 		return Bailian, nil

@@ -240,6 +240,9 @@ func TestListsAreBounded(t *testing.T) {
 		"bad requests":      {wekaText("s", repeat("{}", 1<<20)), `t.jsonl:1: requests: want at most 65536, got more`},
 		"of sub-agents":     {wekaText("s", wekaAgentText("0", "", repeat(call, maxWekaCalls-2)), wekaAgentText("0", "", call)), `t.jsonl:1: requests[1].requests: want at most 0, got more`},
 		"parents":           {sessionsStart + `{"row":0,"timestamp":0,"input_length":5,"output_length":1,"after":[` + repeat("{}", 1<<20) + "]}", `t.jsonl:2: after: want at most 1024, got more`},
+		"spans":             {spansFile(repeat("{}", 1<<20)), `t.jsonl:1: spans: want at most 262144, got more`},
+		"attributes":        {spansFile(`{"attributes":[` + repeat("{}", maxAttributes+1) + "]}"), `t.jsonl:1: spans[0].attributes: want at most 65536, got more`},
+		"bad attributes":    {spansFile(`{"attributes":[` + repeat("{}", maxAttributes) + "]}"), "t.jsonl: 1000 errors in all, the first 20 are shown"},
 		"more that are bad": {wekaText("s", repeat("{}", 1000)), "t.jsonl: 1000 errors in all, the first 20 are shown"},
 	} {
 		var before, after runtime.MemStats
@@ -258,10 +261,7 @@ func TestListsAreBounded(t *testing.T) {
 // Formats that are recognized and not read are named.
 func TestUnreadFormats(t *testing.T) {
 	for content, name := range map[string]string{
-		`{"resourceSpans":[{"scopeSpans":[]}]}`:                                  "OpenTelemetry spans (resourceSpans)",
-		"{\n  \"spans\": [\n]}":                                                  "OpenTelemetry spans (spans)",
 		`{"captureData":{"endpointInput":{}},"eventMetadata":{}}`:                "SageMaker's data capture (captureData)",
-		`{"provider":"a","session_id":"s","round_index":0,"trace_key":"k"}`:      "TraceLab (round_index)",
 		`{"session_id":"s","turns":[{"messages":[{"role":"user","forks":[]}]}]}`: "AIPerf's dag_jsonl (turns)",
 		`{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`:       "Dynamo's agentic Mooncake (schema)",
 		`{"request_id":"r0","play_id":"p","session_id":"p","input_length":20}`:   "Dynamo's agentic Mooncake (play_id)",
