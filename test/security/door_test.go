@@ -36,7 +36,7 @@ var readers = []string{
 var ours = map[string]string{
 	// The configuration, traces and this machine.
 	"openai.Body": "RequestID", "openai.Echo": "answer", "openai.Target": "Name UserAgent", "openai.Options": "URL Path Host Server Model ExtraBody Replica",
-	"openai.RequestFields": "CacheSalt User Headers Session SessionField", "openai.endpoint": "host name address root query path", "openai.field": "key",
+	"openai.RequestFields": "CacheSalt User Headers Own Session SessionField", "openai.endpoint": "host name address root query path", "openai.field": "key",
 	"openai.pod":    "address", // as configured, or an address from DNS, which is parsed before
 	"openai.dialer": "good", "openai.goodAddress": "address",
 	"openai.header": "name value", "openai.Client": "own", "openai.hidden": "own requests",
@@ -46,7 +46,7 @@ var ours = map[string]string{
 	"gpu.origin": "target kind address", "gpu.place": "target", "gpu.Exporter": "url", "gpu.Select": "Namespace Pod",
 	"gpu.SMI": "path unknown", "gpu.WatchOptions": "Target Kind Address",
 	"dcgm.Options": "Address", "dcgm.address": "given path host", "dcgm.session": "tag", "dcgm.dcgmSource": "name told",
-	"measure.LedgerLine": "Workload Target Shard SLO", "measure.Ledger": "Broken", "measure.Request": "ID Session Finish", "measure.Session": "Name",
+	"measure.LedgerLine": "Workload Target Shard SLO", "measure.Ledger": "Broken", "measure.Request": "ID Session Finish Model", "measure.Session": "Name",
 	// The vocabulary.
 	"scrape.state": "engine", "scrape.Reading": "Engine", "scrape.Quantity": "Name", "scrape.Role": "noun key",
 	"scrape.Family": "Name Help", "scrape.Vocabulary": "engines rows wanted", "chunk.end": "name",
