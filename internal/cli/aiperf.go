@@ -130,6 +130,7 @@ func (o *Flags) takeEndpoint() {
 // traceTypes maps AIPerf's types of trace files to replayd's formats.
 var traceTypes = map[string]string{
 	"": "auto", "mooncake_trace": "mooncake", "burst_gpt_trace": "burstgpt", "bailian_trace": "bailian", "weka_trace": "weka",
+	"raw_payload": "bodies",
 }
 
 // textTypes are AIPerf's types of text files.
@@ -166,7 +167,7 @@ func (o *Flags) takeRows(path string) {
 	case a.inputFile != "":
 		if !slices.Contains(textTypes, a.datasetType) {
 			o.wrong.Add("--custom-dataset-type",
-				"want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, %s, got %q",
+				"want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, raw_payload, %s, got %q",
 				strings.Join(textTypes, ", "), a.datasetType)
 			w.Trace.Path = a.inputFile // one fault is enough
 			break

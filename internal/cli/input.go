@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
 
 	"replayd/internal/file"
+	"replayd/internal/trace"
 )
 
 // longestLook is the most bytes of a file's first line that typeOf reads.
@@ -17,6 +19,8 @@ const longestLook = 1 << 20
 func typeOf(path string) string {
 	info, err := os.Stat(path)
 	switch {
+	case err == nil && info.IsDir() && trace.IsFolder(context.Background(), path):
+		return ""
 	case err == nil && info.IsDir():
 		return "random_pool"
 	case err != nil || !info.Mode().IsRegular(): // a pipe can be read only once

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"replayd/internal/fault"
 )
@@ -69,6 +72,25 @@ func (d dialect) body(line []byte, r *row) fault.List {
 
 // maxModelBytes bounds the name of a model that a row asks for.
 const maxModelBytes = 256
+
+// body adds a body of a folder: each file is a session, and its lines are the turns, as in AIPerf
+// (aiperf/dataset/loader/raw_payload.py). A line waits for the one before it.
+func (l *lowering) body(_ int, text []byte) (fault.List, error) {
+	var r row
+	if found := (dialect{unit: time.Second}).body(text, &r); len(found) > 0 {
+		return found, nil
+	}
+	if r.timed {
+		return fault.List{fault.New("timestamp", "none in a folder of bodies", "one")}, nil
+	}
+	r.Session, _, _ = strings.Cut(filepath.Base(l.faults.name), ".json")
+	r.After = []Edge{}
+	if l.latest >= 0 {
+		r.After, r.Floating = []Edge{{Row: l.latest}}, true
+	}
+	l.latest = len(l.rows)
+	return nil, l.row(&r.Record)
+}
 
 // modelOf returns the name of a model; "": the body has none, or one that no label can have.
 func modelOf(v json.RawMessage) (name string) {

@@ -3,6 +3,8 @@ package trace
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -134,5 +136,37 @@ func TestUnusedKeysAreTold(t *testing.T) {
 	f, _ = records(t, many, Options{})
 	if n := strings.Count(f.Stats.Warnings[0], "key"); len(f.Stats.Warnings) != 1 || n != 1+mostUnused {
 		t.Errorf("want at most %d keys, got %q", mostUnused, f.Stats.Warnings)
+	}
+}
+
+// In a folder each file is a session, and its lines are the turns.
+func TestFolderOfBodies(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"b.jsonl": `{"messages":[{"role":"user","content":"b"}],"model":"m2"}`,
+		"a.jsonl": `{"messages":[{"role":"user","content":"a1"}],"model":"m"}` + "\n" + `{"messages":[{"role":"user","content":"a2"}],"model":"m"}` + "\n",
+		"x.txt":   "not read",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !IsFolder(t.Context(), dir) || IsFolder(t.Context(), t.TempDir()) {
+		t.Error("want the folder to be a trace, and an empty one to be none")
+	}
+	f, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var got []string
+	if err := f.Each(t.Context(), func(r *Record) {
+		got = append(got, fmt.Sprint(r.Session, r.After, r.Model, " ", string(r.Payload[26:40])))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`a[]m "content":"a1"`, `b[]m2 "content":"b"}`, `a[{0 0s}]m "content":"a2"`}
+	if f.Stats.Format != Bodies || f.Stats.Sessions != 2 || len(got) != 3 {
+		t.Errorf("got %s, %d sessions, %q, want %q", f.Stats.Format, f.Stats.Sessions, got, want)
 	}
 }

@@ -38,6 +38,7 @@ type lowering struct {
 	ids      map[string]string // by session id: the file and line of the session; also request ids, without
 	warnings []string          // of settle
 	kinds    idKinds           // of all rows
+	latest   int               // row of the file that was added last; -1: none. Only of Bodies
 }
 
 // A lowered row waits for its place in the trace.

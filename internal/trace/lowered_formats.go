@@ -65,21 +65,12 @@ func (f *File) replace(ctx context.Context, l *lowering, o *Options, failed erro
 
 // openFolder opens the files of a folder, by name, as one trace.
 func (f *File) openFolder(ctx context.Context, path string, o *Options) (*lowering, error) {
-	if o.Format != Auto && !o.Format.lowers() {
-		return nil, fmt.Errorf("%s: want a file, got a directory", path)
-	}
-	entries, err := os.ReadDir(path) // sorted by name
+	format := o.Format
+	entries, err := folder(ctx, path, &format)
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !isSessionFile(e.Name()) })
-	format := o.Format
-	if format == Auto && len(entries) > 0 {
-		if err := readFile(ctx, filepath.Join(path, entries[0].Name()), sniffer(&format)); err != nil {
-			return nil, err
-		}
-	}
-	if len(entries) == 0 || !format.lowers() {
+	if len(entries) == 0 || !format.isOfFolders() {
 		return nil, fmt.Errorf("%s: want a file, got a directory", path)
 	}
 	l, err := newLowering(format, o)
@@ -93,6 +84,28 @@ func (f *File) openFolder(ctx context.Context, path string, o *Options) (*loweri
 		}
 	}
 	return l, f.replace(ctx, l, o, err)
+}
+
+func (f Format) isOfFolders() bool { return f.lowers() || f == Bodies }
+
+// folder returns the files of a folder that a trace can have, by name, and sets a format that is Auto by the first of them.
+func folder(ctx context.Context, path string, format *Format) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(path) // sorted by name
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !isSessionFile(e.Name()) })
+	if *format == Auto && len(entries) > 0 {
+		err = readFile(ctx, filepath.Join(path, entries[0].Name()), sniffer(format))
+	}
+	return entries, err
+}
+
+// IsFolder reports whether a folder is read as one trace.
+func IsFolder(ctx context.Context, path string) bool {
+	format := Auto
+	_, err := folder(ctx, path, &format)
+	return err == nil && format.isOfFolders()
 }
 
 func isSessionFile(name string) bool {
@@ -131,9 +144,11 @@ func (l *lowering) reader() readSource {
 		add = newSpansReader(l).read
 	case TraceLab:
 		add = newTraceLabReader(l).read
+	case Bodies:
+		l.block, add = blockSizes[0], l.body // no row has ids
 	}
 	return func(ctx context.Context, name string, in io.Reader) error {
-		l.faults.name = name
+		l.faults.name, l.latest = name, -1
 		content := &counted{in: in}
 		err := documents(io.TeeReader(content, l.digest), func(line int, text []byte) error {
 			if err := ctx.Err(); err != nil {
