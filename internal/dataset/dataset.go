@@ -88,7 +88,7 @@ var bundled string
 // entry. The configuration has checked that the format is one, and that there is a path unless it is Bundled or
 // ShareGPT.
 func Open(ctx context.Context, format Format, path string, o Options) (*Set, error) {
-	b := &builder{ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{}}
+	b := newBuilder(ctx, o)
 	err := b.open(format, path)
 	if err == nil {
 		err = b.converse()
@@ -106,6 +106,9 @@ func Open(ctx context.Context, format Format, path string, o Options) (*Set, err
 	if skipped := b.skips(); skipped != "" {
 		b.set.Warnings = append(b.set.Warnings, path+skipped)
 	}
+	if len(b.unused) > 0 {
+		b.set.Warnings = append(b.set.Warnings, fmt.Sprintf("%s: %s", path, b.unused))
+	}
 	return b.set, nil
 }
 
@@ -122,8 +125,17 @@ type builder struct {
 
 	sessions      map[string]int // index or number of the conversation, by session name
 	conversations []conversation
-	short, long   int // ShareGPT entries that were left out: without prompt and answer; of a length out of range
-	times         int // lines with a timestamp
+	short, long   int             // ShareGPT entries that were left out: without prompt and answer; of a length out of range
+	times         int             // lines with a timestamp
+	asked         map[string]bool // fields that were read
+	unused        trace.Unused
+}
+
+func newBuilder(ctx context.Context, o Options) *builder {
+	return &builder{
+		ctx: ctx, options: o, set: &Set{tokenizer: o.Tokenizer}, hash: sha256.New(), sessions: map[string]int{},
+		asked: map[string]bool{}, unused: trace.Unused{},
+	}
 }
 
 func (b *builder) open(format Format, path string) error {

@@ -93,7 +93,8 @@ func TestTooMuch(t *testing.T) {
 		"prompts": func(b *builder) error { return b.lines(strings.NewReader(`{"text":"hello"}`), "set", b.single) },
 		"a pool":  func(b *builder) error { return b.randomPool(write(t, "set", `{"text":"hello"}`)) },
 	} {
-		b := &builder{ctx: t.Context(), set: &Set{}, hash: sha256.New(), sessions: map[string]int{}, bytes: MaxBytes - 4}
+		b := newBuilder(t.Context(), Options{})
+		b.bytes = MaxBytes - 4
 		if err, want := read(b), "set: want at most 1073741824 bytes of prompts, with 512 for each row, got more"; err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", name, err, want)
 		}

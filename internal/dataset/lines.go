@@ -38,6 +38,7 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 		if err := read(o); err != nil {
 			return err
 		}
+		o.countUnused()
 	}
 	if errors.Is(scan.Err(), bufio.ErrTooLong) {
 		return fmt.Errorf("%s: want lines of at most %d bytes, got a longer one", name, MaxEntryBytes)
@@ -52,7 +53,7 @@ func (b *builder) lines(in io.Reader, name string, read func(o object) error) er
 	return nil
 }
 
-// An object is the JSON object of a line. Unknown fields are ignored.
+// An object is the JSON object of a line. Unknown fields are counted.
 type object struct {
 	b      *builder
 	name   string // of the file
@@ -63,10 +64,20 @@ type object struct {
 
 // value returns nil for a field that is absent or null.
 func (o object) value(key string) json.RawMessage {
+	o.b.asked[key] = true
 	if v := o.values[key]; string(v) != "null" {
 		return v
 	}
 	return nil
+}
+
+// countUnused counts the fields that were not asked for in any object of the set. It comes after the object was read.
+func (o object) countUnused() {
+	for key, v := range o.values {
+		if !o.b.asked[key] && string(v) != "null" {
+			o.b.unused.Add(key)
+		}
+	}
 }
 
 func (o object) fault(field, want string) {

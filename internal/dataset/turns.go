@@ -66,6 +66,7 @@ func (b *builder) multi(o object) error {
 	for i, values := range list {
 		part := object{b: b, name: o.name, at: fmt.Sprintf("%s: turns[%d]", o.at, i), values: values}
 		t := part.turn()
+		part.countUnused()
 		turns = append(turns, t)
 		size += t.bytes()
 	}

@@ -8,14 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"replayd/internal/fault"
-	"replayd/internal/number"
 	"replayd/internal/trace/ids"
 )
 
@@ -57,9 +54,9 @@ type pass struct {
 	faults, surplus  faults
 	format           Format
 	layout           layout
-	number           int                          // rows so far
-	failed           int                          // requests without an answer; they are left out
-	unused           map[string]int               // rows by a key that is not read, the first mostUnused keys
+	number           int // rows so far
+	failed           int // requests without an answer; they are left out
+	unused           Unused
 	unsent, unsentIn int                          // headers that rows may not set, and those rows
 	held             []uint32                     // by session, of the first ones: tokens of the latest prompt and its answer
 	later, shorter   int                          // turns after a first one by length, and those of them that cannot hold the turn before
@@ -113,7 +110,7 @@ type turn struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, units: map[time.Duration]int{}, unused: map[string]int{}, times: instants{sorted: true}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, units: map[time.Duration]int{}, unused: Unused{}, times: instants{sorted: true}, figures: newStatsCollector(size),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -210,28 +207,20 @@ func (p *pass) settle() {
 	}
 }
 
-// mostUnused bounds the keys of rows that are counted because they are not read.
-const mostUnused = 16
-
 // countUnused counts the keys of a row that are not read.
 func (p *pass) countUnused(o *object) {
 	if p.layout.keys == nil {
 		return
 	}
-	count := func(key string) {
-		if n, known := p.unused[key]; known || !slices.Contains(p.layout.keys, key) && len(p.unused) < mostUnused {
-			p.unused[strings.Clone(key)] = n + 1
-		}
-	}
 	for _, m := range o.members {
 		if !slices.ContainsFunc(p.layout.keys, func(key string) bool { return key == string(m.key) }) {
-			count(string(m.key))
+			p.unused.Add(string(m.key))
 		}
 	}
 	if len(o.members) == 0 {
 		for key, v := range o.values {
-			if string(v) != "null" {
-				count(key)
+			if string(v) != "null" && !slices.Contains(p.layout.keys, key) {
+				p.unused.Add(key)
 			}
 		}
 	}
@@ -250,11 +239,7 @@ func (p *pass) taken() (warnings []string) {
 		warn("headers of rows that are not sent: %d in %d rows: trace.headers names those that are", p.unsent, p.unsentIn)
 	}
 	if len(p.unused) > 0 {
-		var keys []string
-		for _, key := range slices.Sorted(maps.Keys(p.unused)) {
-			keys = append(keys, fmt.Sprintf("%s (%s)", fault.Excerpt([]byte(key)), number.Count(p.unused[key], "row")))
-		}
-		warn("keys that are not used: %s", strings.Join(keys, ", "))
+		warn("%s", p.unused)
 	}
 	both := p.kinds[textIDs|numberIDs]
 	if texts, numbers := p.kinds[textIDs]+both, p.kinds[numberIDs]+both; texts > 0 && numbers > 0 {
