@@ -28,7 +28,7 @@ func (r *Runner) message(row *dispatch.Row, buf, scratch []byte) (m dispatch.Mes
 		var tokens int
 		prompt, tokens = r.synthesize(row, rec, prompt, &b)
 		m.Cut = rec.InputTokens - tokens
-	case rec.Messages != nil:
+	case rec.Messages != nil && !rec.Verbatim:
 		b.Messages = answered(rec.Messages, row.Answers)
 	case rec.Text != "":
 		b.Prompt = []byte(rec.Text)

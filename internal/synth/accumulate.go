@@ -20,6 +20,7 @@ func Accumulate(rows []trace.Record) (lengthened, whole int, err error) {
 	for i := range rows {
 		r := &rows[i]
 		if r.Session == "" || r.Messages != nil || r.Payload != nil {
+			r.Verbatim = true
 			continue
 		}
 		s := sessions[r.Session]

@@ -113,8 +113,8 @@ func TestTextsAccumulate(t *testing.T) {
 		`[{"role":"user","content":"one \"1\""}]`,
 		`[{"role":"user","content":"one \"1\""},{"role":"assistant","content":""},{"role":"user","content":"two"}]`, "", "", "[]",
 	} {
-		if got := string(rows[i].Messages); got != want {
-			t.Errorf("row %d: want %s, got %s", i, want, got)
+		if got := string(rows[i].Messages); got != want || rows[i].Verbatim != (i > 1) {
+			t.Errorf("row %d: want %s, got %s, verbatim: %v", i, want, got, rows[i].Verbatim)
 		}
 	}
 }

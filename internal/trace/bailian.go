@@ -21,13 +21,13 @@ func (o *object) chat(r *row) {
 		if v == nil {
 			return otherwise
 		}
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		if err != nil {
-			o.fault(key, "an integer of 64 bits", shown(v))
+		n, kind := idOf(v)
+		if kind == 0 {
+			o.fault(key, "a number or a text", shown(v))
 		}
-		return n
+		return int64(n)
 	}
-	o.needs("chat_id", "an integer of 64 bits")
+	o.needs("chat_id", "a number or a text")
 	r.chat, r.parent = id("chat_id", 0), id("parent_chat_id", noParent)
 	if o.value("turn") != nil {
 		r.Turn = max(o.length("turn"), 1) - 1

@@ -149,3 +149,21 @@ func TestBailiansBlocksAreKnown(t *testing.T) {
 		t.Errorf("want blocks of 16 and a short row, got %d, %d", f.Stats.BlockTokens, f.Stats.ShortRows)
 	}
 }
+
+// llmtrafficlens 0.13.4 writes Bailian's rows with texts as chats and milliseconds.
+func TestChatsByText(t *testing.T) {
+	const row = `{"chat_id":%q,"parent_chat_id":%s,"turn":%d,"type":"glm-5","timestamp":%d,"input_length":40,"output_length":1,"hash_ids":[1,2]}` + "\n"
+	f := open(t, fmt.Sprintf(row, "bfdb", "null", 1, 1753780607550)+fmt.Sprintf(row, "ce1d", `"bfdb"`, 2, 1753780608050)+
+		fmt.Sprintf(row, "0e98", "null", 1, 1753780608550), Options{})
+	if f.Stats.Format != Bailian || f.Stats.Sessions != 2 || f.Stats.Span != time.Second {
+		t.Errorf("got %s, %d sessions, %v", f.Stats.Format, f.Stats.Sessions, f.Stats.Span)
+	}
+	want := []string{
+		"t.jsonl: rows with fewer ids than blocks: 3 of 3: the rest of such a prompt is text of its own, which no other row has",
+		`t.jsonl: keys that are not used: "type" (3 rows)`,
+		"t.jsonl: timestamps read as milliseconds: 3 of 3, for they can be no seconds",
+	}
+	if !slices.Equal(f.Stats.Warnings, want) {
+		t.Errorf("want %q, got %q", want, f.Stats.Warnings)
+	}
+}

@@ -245,7 +245,7 @@ func (p *pass) taken() (warnings []string) {
 	if texts, numbers := p.kinds[textIDs]+both, p.kinds[numberIDs]+both; texts > 0 && numbers > 0 {
 		warn(`hash_ids are texts in %d rows and numbers in %d: "1" and 1 are two ids`, texts, numbers)
 	}
-	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, dated} {
+	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, dated} {
 		if rows := p.units[unit]; rows > 0 {
 			warn("timestamps read as %s: %d of %d, for they can be no %s", unitName(unit), rows, p.number, unitName(p.layout.unit))
 		}

@@ -85,8 +85,8 @@ t.jsonl:1: output_length: want an integer ≥ 1, got none
 t.jsonl:2: output_length: want an integer ≥ 1, got 0
 t.jsonl:2: timestamp: want seconds ≤ 9000000000, got 9000000001
 t.jsonl:3: input_length: want an integer ≥ 1, got none`},
-		{"bailian rows", `{"chat_id":1,"parent_chat_id":"x","timestamp":1,"input_length":5,"output_length":1}` + "\n" + `{"timestamp":2,"input_length":5,"output_length":1,"turn":0.5}`, Options{}, `t.jsonl:1: parent_chat_id: want an integer of 64 bits, got "x"
-t.jsonl:2: chat_id: want an integer of 64 bits, got none
+		{"bailian rows", `{"chat_id":1,"parent_chat_id":true,"timestamp":1,"input_length":5,"output_length":1}` + "\n" + `{"timestamp":2,"input_length":5,"output_length":1,"turn":0.5}`, Options{}, `t.jsonl:1: parent_chat_id: want a number or a text, got true
+t.jsonl:2: chat_id: want a number or a text, got none
 t.jsonl:2: turn: want an integer ≥ 1, got 0.5`},
 		{"bailian turns in disorder", `{"chat_id":1,"parent_chat_id":-1,"timestamp":2.5,"input_length":5,"output_length":1}` + "\n" + `{"chat_id":2,"parent_chat_id":1,"timestamp":1,"input_length":5,"output_length":1}`, Options{}, "t.jsonl:2: timestamp: want ≥ 2.5, that of the session's turn before on line 1, got 1"},
 	} {

@@ -235,8 +235,8 @@ func (o *object) instant(key string, format time.Duration) (at int64, timed bool
 	}
 	for _, other := range []struct {
 		unit  time.Duration
-		above float64 // years after 5100 in the next larger unit, and after 1973 in this one
-	}{{time.Nanosecond, 1e17}, {time.Microsecond, 1e14}} {
+		above float64 // a year after 5100 in the next larger unit, and after 1973 in this one
+	}{{time.Nanosecond, 1e17}, {time.Microsecond, 1e14}, {time.Millisecond, 1e11}} {
 		if v, err := strconv.ParseFloat(text, 64); err == nil && v > other.above {
 			if at, ok := nanos(text, other.unit); ok {
 				return at, true, other.unit

@@ -20,6 +20,7 @@ type Record struct {
 
 	Text     string          // text_input: sent as it is
 	Messages json.RawMessage // a JSON array: sent as it is
+	Verbatim bool            // no answer of the server's replaces one in Messages
 	Tools    json.RawMessage // a JSON array, only together with Messages; else nil
 	Payload  json.RawMessage // a JSON object: the request body, sent as it is
 	Extra    json.RawMessage // a JSON object merged into the body; nil when absent
