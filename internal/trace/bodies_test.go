@@ -87,6 +87,23 @@ func TestBodyFaults(t *testing.T) {
 		{`{"body":{"prompt":"x"},"url":"/v1/s3cret"}`, "t.jsonl:2: url: want /v1/chat/completions or /v1/completions, got another"},
 		{`{"body":{"prompt":"x"},"headers":"s3cret"}`, "t.jsonl:2: headers: want an object of names and texts, got another value"},
 		{`{"body":{"prompt":"x"},"headers":["s3cret"]}`, "t.jsonl:2: headers: want an object of names and texts, got another value"},
+		{`{"custom_id":"a","body":1}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"custom_id":"a","body":true}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"custom_id":"a","body":"null"}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"custom_id":"a","body":"[]"}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"custom_id":"a","body":"{}"}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"custom_id":"a","body":""}`, "t.jsonl:2: body: want an object with keys, or one in a string, got another value"},
+		{`{"body":{"prompt":"x"},"url":"/v1/embeddings"}`, "t.jsonl:2: url: want /v1/chat/completions or /v1/completions, got another"},
+		{`{"body":{"prompt":"x"},"url":"https://h/v1/completions"}`, "t.jsonl:2: url: want /v1/chat/completions or /v1/completions, got another"},
+		{`{"body":{"prompt":"x"},"url":7}`, "t.jsonl:2: url: want a string, got 7"},
+		{`{"body":{"prompt":"x"},"url":""}`, `t.jsonl:2: url: want a string that is not empty, got ""`},
+		{`{"body":{"prompt":"x"},"headers":1}`, "t.jsonl:2: headers: want an object of names and texts, got another value"},
+		{`{"body":{"prompt":"x"},"timestamp":"soon"}`, `t.jsonl:2: timestamp: want seconds ≥ 0, got "soon"`},
+		{`{"body":{"prompt":"x"},"timestamp":-1}`, "t.jsonl:2: timestamp: want seconds ≥ 0, got -1"},
+		{`{"body":{"prompt":"x"},"timestamp":true}`, "t.jsonl:2: timestamp: want seconds ≥ 0, got true"},
+		{`{"body":{"prompt":"x"},"timestamp":[1]}`, "t.jsonl:2: timestamp: want seconds ≥ 0, got [1]"},
+		{`["body"]`, `t.jsonl:2: row: want a JSON object, got "[\"body\"]"`},
+		{`null`, "t.jsonl:2: row: want a JSON object, got null"},
 		{`{"body":{"prompt":"x"},"timestamp":1}`, "t.jsonl:2: timestamp: want none, as on line 1, got one"},
 	} {
 		_, err := openContent(t, first+c.line, Options{})
@@ -169,4 +186,26 @@ func TestFolderOfBodies(t *testing.T) {
 	if f.Stats.Format != Bodies || f.Stats.Sessions != 2 || len(got) != 3 {
 		t.Errorf("got %s, %d sessions, %q, want %q", f.Stats.Format, f.Stats.Sessions, got, want)
 	}
+}
+
+// Whatever a line has, it is read or refused, and neither its text nor its headers are in a fault.
+func FuzzBodies(f *testing.F) {
+	for _, line := range []string{
+		`{"model":"a","messages":[],"max_tokens":5}`, `{"custom_id":"r","url":"/v1/completions","body":{"prompt":"x"}}`,
+		`{"timestamp":"2026-01-01T00:00:00Z","body":"{\"prompt\":1}","headers":{"a":"b","c":1}}`, `{"body":{}}`, `{"body":null,"headers":[]}`,
+	} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var r row
+		found := dialect{unit: time.Second, header: func(string, string) bool { return true }}.body([]byte(line), &r)
+		if len(found) == 0 && len(r.Payload) == 0 {
+			t.Errorf("%q: want a payload or a fault", line)
+		}
+		for _, fault := range found {
+			if fault.Key == "body" && !strings.HasSuffix(fault.Want, "got another value") || fault.Key == "headers" && !strings.HasSuffix(fault.Want, "got another value") {
+				t.Errorf("%q: %v", line, fault)
+			}
+		}
+	})
 }
