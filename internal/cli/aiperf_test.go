@@ -175,7 +175,7 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--isl 5 --num-dataset-entries 0":                                                        "--num-dataset-entries: want an integer ≥ 1, got 0",
 		"--input-file t.jsonl --fixed-schedule-start-offset 3":                                   "--fixed-schedule-start-offset: want --fixed-schedule too",
 		"t.jsonl --fixed-schedule --fixed-schedule-start-offset 3 --fixed-schedule-end-offset 2": "--fixed-schedule-end-offset: want milliseconds, and the end behind the start, got 3 to 2",
-		"--input-file t.jsonl --custom-dataset-type mooncake":                                    "--custom-dataset-type: want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, single_turn, multi_turn, random_pool, sharegpt, got",
+		"--input-file t.jsonl --custom-dataset-type mooncake":                                    "--custom-dataset-type: want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, raw_payload, single_turn, multi_turn, random_pool, sharegpt, got",
 		"--isl 5 --gpu-telemetry dashboard":                                                      "--gpu-telemetry: want pynvml or addresses",
 		"--isl 5 --api-key k --http.config.file none.yml":                                        "--api-key: contradicts --http.config.file",
 		"--trace-path b.jsonl --trace-mode benchmark":                                            "--dataset-path: want the file of sharegpt: nothing is downloaded",
