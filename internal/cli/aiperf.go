@@ -148,6 +148,8 @@ func (o *Flags) takeRows(path string) {
 		o.wrong.Add("--input-file", "want it or TRACE, got both, %q and %q", a.inputFile, path)
 	case path != "":
 		w.Trace.Path = path
+		o.wrong.If(a.datasetType != "", "--custom-dataset-type", "want --input-file in place of TRACE")
+		o.wrong.If(a.publicDataset != "", "--public-dataset", "want --input-file in place of TRACE")
 	case a.publicDataset != "":
 		o.wrong.If(a.publicDataset != "sharegpt",
 			"--public-dataset", "want sharegpt: others are not read, got %q", a.publicDataset)

@@ -131,6 +131,8 @@ func TestPeersFlagsThatAreRefused(t *testing.T) {
 		"--user-centric-rate 1":                                                  "--num-users: want an integer ≥ 1",
 		"--isl 5 --request-count 0":                                              "--request-count: want an integer ≥ 1, got 0",
 		"a.jsonl --input-file b.jsonl":                                           "--input-file: want it or TRACE, got both",
+		"a.jsonl --custom-dataset-type multi_turn":                               "--custom-dataset-type: want --input-file in place of TRACE",
+		"a.jsonl --public-dataset sharegpt":                                      "--public-dataset: want --input-file in place of TRACE",
 		"a.jsonl --trace-path b.jsonl":                                           "--trace-path: want it or TRACE, got both",
 		"--trace-path b.jsonl --streaming":                                       "want the flags of one of them",
 		"--trace-path b.jsonl --trace-mode text":                                 `--trace-mode: want trace or benchmark, got "text"`,
