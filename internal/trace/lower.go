@@ -11,6 +11,7 @@ import (
 	"hash"
 	"os"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -153,7 +154,11 @@ func (l *lowering) finish(ctx context.Context, name string, failed error) (trace
 		}
 	}
 	if len(l.rows) == 0 {
-		return nil, fmt.Errorf("%s: want at least one row, got none", name)
+		err := fmt.Errorf("%s: %w", name, ErrNoRows)
+		if len(l.warnings) > 0 {
+			err = fmt.Errorf("%w: %s", err, strings.Join(l.warnings, "; "))
+		}
+		return nil, err
 	}
 	l.sha = hex.EncodeToString(l.digest.Sum(nil))
 	if err := l.waiting.out.Flush(); err != nil {

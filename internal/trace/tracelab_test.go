@@ -134,7 +134,7 @@ func TestTraceLabFaults(t *testing.T) {
 		{change(event, strings.Repeat(event+",", maxEvents)+event), `t.jsonl:1: timing_events: want at most 65536, got more`},
 		{ok + "[1]", `t.jsonl:2: row: want a JSON object, got "[1]"`},
 		{ok + `{"session_id":`, `t.jsonl:2: row: want a JSON object, got "{\"session_id\":" (unexpected end of JSON input)`},
-		{strings.ReplaceAll(change(`"prefix_tokens":128,"newly_append_tokens":100`, `"prefix_tokens":0,"newly_append_tokens":0`), "228", "0"), `t.jsonl: want at least one row, got none`},
+		{strings.ReplaceAll(change(`"prefix_tokens":128,"newly_append_tokens":100`, `"prefix_tokens":0,"newly_append_tokens":0`), "228", "0"), `t.jsonl: want at least one row, got none: rounds without input tokens are left out: 1`},
 	} {
 		f, err := openContent(t, c.content, Options{Format: TraceLab})
 		if err == nil {
