@@ -185,10 +185,14 @@ func sniffer(format *Format) readSource {
 func sniff(name string, head []byte) (Format, error) {
 	head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")))
 	first, _, _ := bytes.Cut(head, []byte("\n"))
+	keys := keysOf(head)
+	if kind := textsIn(head, keys); kind != "" {
+		return "", fmt.Errorf("%s:1: format: want a trace, got texts: --input-file reads them, with --custom-dataset-type %s, "+
+			"and so does dataset.path", name, kind)
+	}
 	if len(head) == 0 || head[0] != '{' {
 		return Auto, nil
 	}
-	keys := keysOf(head)
 	for _, known := range []struct {
 		keys []string
 		name string
@@ -216,13 +220,27 @@ func sniff(name string, head []byte) (Format, error) {
 	if keys["round_index"] && keys["session_id"] {
 		return TraceLab, nil
 	}
-	if keys["chat_id"] && keys["parent_chat_id"] {
+	if keys["chat_id"] && (keys["parent_chat_id"] || keys["turn"]) {
 		return Bailian, nil
 	}
 	if isBodies(keys) {
 		return Bodies, nil
 	}
 	return Auto, nil
+}
+
+// textsIn returns AIPerf's type of a file of texts, which is no trace; "": it is none.
+func textsIn(head []byte, keys map[string]bool) string {
+	has := func(of ...string) bool { return slices.ContainsFunc(of, func(key string) bool { return keys[key] }) }
+	switch {
+	case bytes.HasPrefix(head, []byte("[")) && bytes.Contains(head, []byte(`"conversations"`)):
+		return "sharegpt"
+	case has("turns") && !bytes.Contains(head, []byte(`"messages"`)):
+		return "multi_turn"
+	case has("text", "texts", "prompt") && !isBodies(keys) && !has("input_length", "text_input", "messages", "payload"):
+		return "single_turn"
+	}
+	return ""
 }
 
 func unread(file, name string) error {

@@ -181,6 +181,10 @@ func TestRowsOfEveryShape(t *testing.T) {
 			[]Record{{Line: 2, InputTokens: 1, OutputTokens: 2}},
 		},
 		{
+			"bailian, first row without a parent", `{"chat_id":7,"timestamp":1.5,"input_length":5,"output_length":2,"turn":1}`,
+			[]Record{{Line: 1, Offset: 1500 * ms, InputTokens: 5, OutputTokens: 2, Session: "7"}},
+		},
+		{
 			"bailian", `{"chat_id": 1, "parent_chat_id": -1, "timestamp": 0.5, "input_length": 20, "output_length": 3, "type": "text", "turn": 1, "hash_ids": [1, 2]}
 {"chat_id": 159, "parent_chat_id": 55, "timestamp": 61.114, "input_length": 21, "output_length": 4, "type": "text", "turn": 2, "hash_ids": [1, 3]}
 {"chat_id": 9, "parent_chat_id": 1, "timestamp": 61.2, "input_length": 9, "output_length": 0, "type": "text", "turn": 2, "hash_ids": [1]}

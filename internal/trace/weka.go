@@ -106,7 +106,7 @@ func (o *object) wekaCalls(block, most int, agents bool) []wekaCall {
 		c.at, _ = e.time("t", time.Second)
 		e.needs("t", "seconds ≥ 0")
 		switch kind := e.text("type", MaxSessionBytes); {
-		case kind == "n", kind == "s":
+		case kind == "n", kind == "s", kind == "": // guidellm needs no type
 			e.wekaCall(c, block)
 			if c.at < latest {
 				want := fmt.Sprintf("≥ %s, that of the request before", inUnits(latest, time.Second))

@@ -258,6 +258,37 @@ func TestListsAreBounded(t *testing.T) {
 	}
 }
 
+// guidellm reads requests without a type: they are requests.
+func TestWekaRequestsWithoutType(t *testing.T) {
+	f, err := openContent(t, `{"id":"conv0","requests":[{"t":0,"in":10,"out":5,"hash_ids":[]}]}`, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if rows := read(t, f, 0); len(rows) != 1 || rows[0].InputTokens != 10 || rows[0].OutputTokens != 5 {
+		t.Errorf("want one row of 10 and 5 tokens, got %+v", rows)
+	}
+}
+
+// Files of texts are no traces. The error says what reads them.
+func TestTextsAreNoTraces(t *testing.T) {
+	for content, kind := range map[string]string{
+		`{"session_id":"a","turns":[{"text":"What is it?"},{"text":"And why?"}]}`: "multi_turn",
+		`{"text":"What is it?","output_length":5}`:                                "single_turn",
+		`{"texts":["a","b"],"timestamp":5}`:                                       "single_turn",
+		`{"prompt":"What is it?","output_tokens":5}`:                              "single_turn",
+		`[{"id":"1","conversations":[{"from":"human","value":"Hello!"}]}]`:        "sharegpt",
+		"[\n  {\n    \"id\": \"1\",\n    \"conversations\": []\n  }\n]":           "sharegpt",
+	} {
+		_, err := openContent(t, content, Options{})
+		want := "t.jsonl:1: format: want a trace, got texts: --input-file reads them, with --custom-dataset-type " + kind +
+			", and so does dataset.path"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: want %s, got %v", content, want, err)
+		}
+	}
+}
+
 // Formats that are recognized and not read are named.
 func TestUnreadFormats(t *testing.T) {
 	for content, name := range map[string]string{
