@@ -208,6 +208,9 @@ func sniff(name string, head []byte) (Format, error) {
 	if keys["schema"] && bytes.Contains(first, []byte(`"dynamo.agentic_mooncake"`)) {
 		return "", unread(name, "Dynamo's agentic Mooncake (schema)")
 	}
+	if bytes.Contains(first, []byte(`"dynamo.agent.trace.v1"`)) { // what came before the request trace
+		return "", unread(name, "Dynamo's agent trace (schema)")
+	}
 	if keys["event_type"] && bytes.Contains(head, []byte(`"`+requestTraceSchema+`"`)) || keys["event"] && bytes.Contains(first, []byte(`"`+requestTraceSchema+`"`)) {
 		return RequestTrace, nil
 	}

@@ -292,10 +292,11 @@ func TestTextsAreNoTraces(t *testing.T) {
 // Formats that are recognized and not read are named.
 func TestUnreadFormats(t *testing.T) {
 	for content, name := range map[string]string{
-		`{"captureData":{"endpointInput":{}},"eventMetadata":{}}`:                "SageMaker's data capture (captureData)",
-		`{"session_id":"s","turns":[{"messages":[{"role":"user","forks":[]}]}]}`: "AIPerf's dag_jsonl (turns)",
-		`{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`:       "Dynamo's agentic Mooncake (schema)",
-		`{"request_id":"r0","play_id":"p","session_id":"p","input_length":20}`:   "Dynamo's agentic Mooncake (play_id)",
+		`{"captureData":{"endpointInput":{}},"eventMetadata":{}}`:                               "SageMaker's data capture (captureData)",
+		`{"session_id":"s","turns":[{"messages":[{"role":"user","forks":[]}]}]}`:                "AIPerf's dag_jsonl (turns)",
+		`{"schema":"dynamo.agentic_mooncake","version":2,"block_size":16}`:                      "Dynamo's agentic Mooncake (schema)",
+		`{"timestamp":5,"event":{"schema":"dynamo.agent.trace.v1","event_type":"request_end"}}`: "Dynamo's agent trace (schema)",
+		`{"request_id":"r0","play_id":"p","session_id":"p","input_length":20}`:                  "Dynamo's agentic Mooncake (play_id)",
 	} {
 		_, err := openContent(t, content, Options{})
 		if want := "t.jsonl:1: format: want a format that replayd reads, got " + name + ", which it does not"; err == nil || err.Error() != want {
