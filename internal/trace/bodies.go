@@ -62,7 +62,9 @@ func (d dialect) body(line []byte, r *row) fault.List {
 		o.faults = append(o.faults, fault.New("body", "an object with keys, or one in a string", "another value"))
 	}
 	r.Payload, r.object.values, r.Model = body, o.values, modelOf(keys["model"])
-	r.at, r.timed, r.unit = o.instant("timestamp", d.unit)
+	if r.at, r.timed, r.unit = o.instant("timestamp", d.unit); r.unit == dated { // as evalscope has them, too
+		r.unit = 0
+	}
 	if v := o.text("url", MaxSessionBytes); v != "" && v != apis[0] && v != apis[1] {
 		o.fault("url", fmt.Sprintf("%s or %s", apis[0], apis[1]), "another")
 	}
