@@ -223,7 +223,7 @@ func sniff(name string, head []byte) (Format, error) {
 	if keys["round_index"] && keys["session_id"] {
 		return TraceLab, nil
 	}
-	if keys["chat_id"] && (keys["parent_chat_id"] || keys["turn"]) {
+	if keys["chat_id"] && (keys["parent_chat_id"] || keys["turn"] || keys["input_length"]) {
 		return Bailian, nil
 	}
 	if isBodies(keys) {

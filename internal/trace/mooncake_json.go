@@ -43,7 +43,7 @@ func (d dialect) read(o *object, r *row) fault.List {
 	}
 	r.Delay, _ = o.time("delay", d.unit)
 	r.Text = o.text("text_input", MaxLineBytes)
-	r.Session = o.text("session_id", MaxSessionBytes)
+	r.Session = o.name("session_id")
 	r.Messages = o.composite("messages", '[', "a list of messages")
 	r.Tools = o.composite("tools", '[', "a list of tools")
 	if r.Payload = o.composite("payload", '{', "an object with keys"); r.Payload != nil {
@@ -245,6 +245,16 @@ func (o *object) instant(key string, format time.Duration) (at int64, timed bool
 	}
 	o.wrongTime(key, format, text, v)
 	return 0, true, 0
+}
+
+// name reads a text, or a number as it is written.
+func (o *object) name(key string) string {
+	if v := o.value(key); len(v) > 0 && len(v) <= MaxSessionBytes && v[0] != '"' {
+		if _, kind := idOf(v); kind == numberIDs {
+			return string(v)
+		}
+	}
+	return o.text(key, MaxSessionBytes)
 }
 
 func (o *object) text(key string, limit int) string {

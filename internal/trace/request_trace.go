@@ -47,6 +47,9 @@ func (t *requestTraceReader) read(_ int, text []byte) (fault.List, error) {
 	if found != nil {
 		return found, nil
 	}
+	if o.value("event_type") == nil && o.value("schema") == nil { // a mark that an uploader leaves
+		return nil, nil
+	}
 	switch kind := o.text("event_type", MaxSessionBytes); kind {
 	case "request_payload", "tool_start", "tool_end", "tool_error":
 		return nil, nil
@@ -91,22 +94,30 @@ func (t *requestTraceReader) request(o *object, r *Record) fault.List {
 	}
 	r.OutputTokens = max(1, in.count("output_tokens"))
 	in.needs("output_tokens", "an integer ≥ 0")
-	start, _ := in.time("request_received_ms", time.Millisecond)
-	in.needs("request_received_ms", "milliseconds ≥ 0")
+	start, received := in.time("request_received_ms", time.Millisecond)
 	took, ok := in.time("total_time_ms", time.Millisecond)
-	if end, timed := o.time("event_time_unix_ms", time.Millisecond); !ok && timed {
+	end, ended := o.time("event_time_unix_ms", time.Millisecond)
+	switch {
+	case received && !ok && ended:
 		took = max(0, end-start)
+	case !received && ended:
+		start = max(0, end-took)
+	case !received:
+		in.needs("request_received_ms", "milliseconds ≥ 0, or event_time_unix_ms")
 	}
 	r.Offset, at.start, at.end = start, start, later(start, took)
-	in.needs("replay", "an object")
 	if replay, ok := in.inner("replay"); ok {
 		t.replay(&replay, r)
 		in.addFaults("replay", replay.faults)
+	} else if r.InputTokens = in.length("input_tokens"); r.InputTokens == 0 {
+		in.needs("replay", "an object, or input_tokens")
 	}
 	o.addFaults("request", in.faults)
 	if context, ok := o.inner("agent_context"); ok {
 		at.session = context.text("session_id", MaxSessionBytes)
-		if parent := context.text("parent_session_id", MaxSessionBytes); parent != "" && parent != at.session {
+		// A trajectory has the id of its session in all captures that AIPerf's authors saw (dataset/graph/adapters/dynamo/trace_reader.py).
+		parent := cmp.Or(context.text("parent_trajectory_id", MaxSessionBytes), context.text("parent_session_id", MaxSessionBytes))
+		if parent != "" && parent != at.session {
 			t.parents[at.session] = parent
 		}
 		o.addFaults("agent_context", context.faults)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,9 +67,12 @@ func TestRequestTraceFaults(t *testing.T) {
 		{ok + ok, `t.jsonl:2: request.request_id: want one that no other request has, got "r0"`},
 		{without(`"event_type":"request_end",`), `t.jsonl:1: event_type: want request_end, request_payload, tool_start, tool_end or tool_error, got ""`},
 		{strings.Replace(ok, `"request":`, `"asked":`, 1), `t.jsonl:1: request: want an object, got none`},
-		{strings.Replace(ok, `"replay":`, `"played":`, 1), `t.jsonl:1: request.replay: want an object, got none`},
+		{strings.Replace(ok, `"replay":`, `"played":`, 1), `t.jsonl:1: request.replay: want an object, or input_tokens, got none`},
 		{without(`"output_tokens":5,`), `t.jsonl:1: request.output_tokens: want an integer ≥ 0, got none`},
-		{without(`"request_received_ms":1790000000000,`), `t.jsonl:1: request.request_received_ms: want milliseconds ≥ 0, got none`},
+		{
+			strings.Replace(without(`"request_received_ms":1790000000000,`), "event_time_unix_ms", "event_time", 1),
+			`t.jsonl:1: request.request_received_ms: want milliseconds ≥ 0, or event_time_unix_ms, got none`,
+		},
 		{without(`"trace_block_size":16,`), `t.jsonl:1: request.replay.trace_block_size: want an integer ≥ 1, got none`},
 		{without(`"input_length":20,`), `t.jsonl:1: request.replay.input_length: want an integer ≥ 1, got none`},
 		{strings.Replace(ok, "[1,2]", "[1,2,3]", 1), `t.jsonl:1: request.replay.input_sequence_hashes: want at most 2 for 20 tokens in blocks of 16, got 3`},
@@ -83,5 +87,26 @@ func TestRequestTraceFaults(t *testing.T) {
 		} else if err.Error() != c.want {
 			t.Errorf("want %s, got %v", c.want, err)
 		}
+	}
+}
+
+// Captures name the parent's trajectory, an uploader leaves a mark, and older ones lack the blocks or the begin.
+func TestRequestTraceOfCaptures(t *testing.T) {
+	bare := func(id, rest string) string {
+		return fmt.Sprintf(`{"schema":"dynamo.request.trace.v1","event_type":"request_end","event_time_unix_ms":1790000002000,`+
+			`"request":{"request_id":%q,"output_tokens":5,%s}}`, id, rest) + "\n"
+	}
+	content := requestEnd("r0", 0, 1000, 20, "1,2", agentContext("a", "")) +
+		strings.Replace(requestEnd("r1", 1500, 100, 20, "3,4", agentContext("b", "a")), "parent_session_id", "parent_trajectory_id", 1) +
+		bare("r2", `"request_received_ms":1790000001800,"input_tokens":33`) + bare("r3", `"total_time_ms":500,"input_tokens":34`) +
+		`{"verification":"trace-s3-uploader"}` + "\n"
+	_, all := records(t, content, Options{Format: RequestTrace})
+	var got []string
+	for _, r := range all {
+		got = append(got, fmt.Sprint(r.Session, " ", r.Agent, " ", r.Offset.Milliseconds(), " ", r.InputTokens, " ", len(r.Blocks)))
+	}
+	want := []string{"a  0 20 2", "a b 500 20 2", "  1500 34 0", "  1800 33 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("want %q, got %q", want, got)
 	}
 }
