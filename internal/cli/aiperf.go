@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -183,6 +184,11 @@ func (o *Flags) takeRows(path string) {
 	default:
 		o.takeSynthetic()
 	}
+	if osl := a.madeUp.OutputTokens; osl != 0 && o.given.Changed("osl") && (w.Trace.Path != "" || w.Dataset.Given()) {
+		w.Prompt.Output = int(osl)
+		o.wrong.If(!(osl >= 1 && osl <= trace.MaxTokens && osl == math.Trunc(osl)),
+			"--osl", "want an integer from 1 to %d beside a file, got %v", trace.MaxTokens, osl)
+	}
 	for _, flag := range madeUp {
 		if o.given.Changed(flag) && !w.Synthetic.Given() {
 			o.wrong.Add("--"+flag, "needs synthetic requests: remove the input file")
@@ -225,7 +231,7 @@ func (o *Flags) asAIPerf() {
 
 // madeUp are the flags of synthetic requests.
 var madeUp = []string{
-	"isl", "isl-stddev", "osl", "osl-stddev", "sequence-distribution", "shared-system-prompt-length", "num-dataset-entries",
+	"isl", "isl-stddev", "osl-stddev", "sequence-distribution", "shared-system-prompt-length", "num-dataset-entries",
 	"session-turns-mean", "session-turns-stddev", "session-turn-delay-mean", "session-turn-delay-stddev",
 }
 

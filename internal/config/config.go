@@ -138,6 +138,7 @@ type Prompt struct {
 	Salt      synth.Salt `koanf:"salt"`
 	Calibrate bool       `koanf:"calibrate"`
 	History   bool       `koanf:"history"` // later turns include the server's answers
+	Output    int        `koanf:"-"`       // run's --osl beside a file: tokens of an answer where a row does not say
 }
 
 // Synthetic configures rows with random lengths. It is unused if InputTokens and Lengths are both empty.

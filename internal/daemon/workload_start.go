@@ -113,7 +113,7 @@ func (w *workload) traffic() replay.Traffic {
 	c := w.config
 	t := replay.Traffic{
 		Name: c.Name, Sending: c.Sending, LengthLimits: c.Trace.LengthLimits, Guard: c.Guard, Budget: c.Budget,
-		Salt: c.Prompt.Salt, Request: c.Request, Calibrate: calibrates(c), History: c.Prompt.History,
+		Salt: c.Prompt.Salt, Request: c.Request, Calibrate: calibrates(c), History: c.Prompt.History, Output: c.Prompt.Output,
 		Whole: !w.server.config.Stream, Hold: c.KeepLane, WarmupLanes: c.WarmupLanes,
 	}
 	t.Request.Seed, t.Cancel.Seed = c.Prompt.Seed, c.Prompt.Seed

@@ -211,6 +211,9 @@ func (f *feed) pass(ctx context.Context, l *reading, due schedule.Due) error {
 	if err := f.room(ctx, l, due.At); err != nil {
 		return err
 	}
+	if due.OutputTokens == 0 && due.Payload == nil {
+		due.OutputTokens = f.r.w.Output
+	}
 	row := &dispatch.Row{Due: due, Weight: weigh(&due.Record)}
 	row.Size = f.r.bytes(row)
 	row.Filtered = !f.r.w.limit(row, f.r.w.CountInput)

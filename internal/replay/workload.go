@@ -89,6 +89,7 @@ type Traffic struct {
 	Request   RequestFields // added to every request; probes have none
 	Calibrate bool          // subtract the server's own tokens (chat template, beginning of text) from synthesized prompts
 	History   bool          // later turns have the server's answers to earlier turns as assistant messages
+	Output    int           // tokens of an answer to ask for where a row does not say, and is no whole body; 0: none are asked for
 	Whole     bool          // answers are not streamed
 	Keep      bool          // requests have the texts of their answers for observers
 
