@@ -14,7 +14,8 @@ const mostHistory = 1 << 30
 // Accumulate makes whole prompts of rows that have only what is new in each turn, as AIPerf reads Mooncake's rows: a later turn
 // of a session gets the messages of the turns before and their answers, which stand in for the server's own. The rows are in due
 // order, and are changed in place. Rows with messages or a payload are whole, and so is a later turn whose ids begin with
-// those of the turn before. It returns how many later turns were lengthened, and how many of these were found whole by their ids.
+// those of the turn before. A turn after such a one is new text behind it. It returns how many later turns were lengthened, and how
+// many were found whole.
 func Accumulate(rows []trace.Record) (lengthened, whole int, err error) {
 	sessions, history := map[string]*soFar{}, 0
 	for i := range rows {
@@ -35,12 +36,14 @@ func Accumulate(rows []trace.Record) (lengthened, whole int, err error) {
 		switch s.blocks = r.Blocks; {
 		case isWhole:
 			whole++
-			continue
+			s.parts, s.tokens = nil, 0 // its prompt has them
 		case s.turns > 0:
 			lengthened++
 		}
 		s.turns++
-		if s.texts {
+		if isWhole {
+			s.addWhole(r)
+		} else if s.texts {
 			if history += len(s.messages) + len(r.Text); history > mostHistory {
 				return 0, 0, fmt.Errorf("line %d: want at most %d bytes of texts with their turns before, got more", r.Line, mostHistory)
 			}
@@ -77,6 +80,12 @@ func (s *soFar) addLength(r *trace.Record) {
 	r.InputTokens, r.Parts, r.Blocks = s.tokens, s.parts[:len(s.parts):len(s.parts)], nil
 	s.parts = append(s.parts, trace.Part{Role: "assistant", ID: id + 1, Tokens: answer})
 	s.tokens += answer
+}
+
+// addWhole leaves the row as it is. Its prompt and its answer stand before the turns that follow.
+func (s *soFar) addWhole(r *trace.Record) {
+	one := *r
+	s.addLength(&one)
 }
 
 // addText makes the row's messages of the turns before and its text. An answer is empty until there is one of the server's.

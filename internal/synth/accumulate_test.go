@@ -130,6 +130,9 @@ func TestWholePromptsStayAsTheyAre(t *testing.T) {
 	if err != nil || lengthened != 1 || whole != 1 || rows[1].InputTokens != 64 || rows[1].Parts != nil {
 		t.Errorf("want 1 lengthened and 1 whole, got %d, %d, %v, %v", lengthened, whole, rows[1], err)
 	}
+	if want := 64 + 8 + 16; rows[2].InputTokens != want || len(rows[2].Parts) != 3 { // the whole prompt stands for all before it
+		t.Errorf("want %d tokens in 3 messages behind a whole prompt, got %v", want, rows[2])
+	}
 }
 
 func TestAccumulateFaults(t *testing.T) {

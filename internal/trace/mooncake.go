@@ -87,7 +87,7 @@ func (d dialect) json(line []byte, r *row) fault.List {
 		return found
 	}
 	found := d.read(&o, r)
-	r.object = object{values: o.values, members: r.object.members[:0]} // whose keys are counted
+	r.object = object{values: o.values, members: r.object.members[:0]} // for countUnused
 	return found
 }
 

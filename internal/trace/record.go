@@ -99,7 +99,11 @@ func mixed(n uint64) uint64 {
 
 // Bytes returns how many bytes a row holds beside its own struct, about.
 func (r *Record) Bytes() int {
-	return 16*len(r.After) + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 56*len(r.Parts)
+	headers := 0
+	for name, value := range r.Headers {
+		headers += len(name) + len(value)
+	}
+	return headers + len(r.Model) + 16*len(r.After) + len(r.Text) + len(r.Messages) + len(r.Tools) + len(r.Payload) + len(r.Extra) + 8*len(r.Blocks) + 56*len(r.Parts)
 }
 
 // A Part is one message of a prompt to synthesize. Behind its blocks its text is the beginning of an endless text that depends only
