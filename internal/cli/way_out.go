@@ -45,11 +45,15 @@ var refusal = saying(`unexpected|unknown|unrecogni[sz]ed|unsupported|forbidden|e
 // saying matches a pattern between other words.
 func saying(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?is)\b(` + pattern + `)\b`) }
 
-// WayOut names the flag that gets around the failure of a request, by what the server says; "": none is known.
-func WayOut(said string) string {
+// WayOut names the flag that gets around the failure of a request, by what the server says; "": none is known. The body of
+// a row may name a model.
+func WayOut(said, model string) string {
 	refused := refusal.MatchString(said)
 	for _, r := range remedies {
 		if (refused || !r.field) && r.says.MatchString(said) {
+			if r.flag == "--model" && model != "" {
+				return "bodies that name a model of the server, or none"
+			}
 			return r.flag
 		}
 	}

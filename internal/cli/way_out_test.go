@@ -9,6 +9,9 @@ import (
 
 // The flags that help, and the words of servers from public reports and their sources.
 func TestWayOut(t *testing.T) {
+	if got := WayOut("HTTP 404: The model `m` does not exist.", "m"); !strings.HasPrefix(got, "bodies") {
+		t.Errorf("want no flag where the row names the model, got %q", got)
+	}
 	run := &cobra.Command{}
 	NewFlags().Add(run)
 	for _, c := range [][2]string{
@@ -51,7 +54,7 @@ func TestWayOut(t *testing.T) {
 		{"", ""},
 	} {
 		want, said := c[0], c[1]
-		got := WayOut(said)
+		got := WayOut(said, "")
 		if !strings.HasPrefix(got, want) || want == "" && got != "" {
 			t.Errorf("%s: want %q, got %q", said, want, got)
 		}

@@ -88,7 +88,7 @@ func (s *Summary) Observe(r *measure.Request) {
 		}
 	}
 	if _, seen := s.failures[r.Outcome]; r.Outcome.Failed() && !seen {
-		s.failures[r.Outcome] = failure{r.ID, string(r.Error)}
+		s.failures[r.Outcome] = failure{r.ID, string(r.Error), r.Model}
 	}
 	s.reading.add(r)
 	if r.Outcome != measure.OK {
@@ -192,4 +192,4 @@ func (s *Summary) Reading() *Reading {
 }
 
 // A failure is the first request of an outcome, because a count alone does not tell what to fix.
-type failure struct{ id, text string }
+type failure struct{ id, text, model string }

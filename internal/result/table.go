@@ -271,14 +271,15 @@ func (s *Summary) failed(l measure.Ledger) []measure.Outcome {
 	})
 }
 
-// Failure returns the text of the first request of the most frequent failure; "": no request failed.
-func (s *Summary) Failure(l measure.Ledger) string {
+// Failure returns the text of the first request of the most frequent failure, and the model that its row names. They are
+// empty if no request failed.
+func (s *Summary) Failure(l measure.Ledger) (text, model string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.failed(l) {
-		return s.failures[o].text
+		return s.failures[o].text, s.failures[o].model
 	}
-	return ""
+	return "", ""
 }
 
 // WriteFailures prints a line for each outcome other than ok that occurred, the most frequent first, wrapped at width; 0:

@@ -70,6 +70,13 @@ func (h header) shown() string {
 	return text
 }
 
+// ofOthers reports whether a JSON object has no prompt by Mooncake's names, and a key that is none of Mooncake's.
+func (h header) ofOthers() bool {
+	known := dialect{graph: true}.layout(0).keys
+	return !slices.ContainsFunc(promptKinds[:], func(kind string) bool { return slices.Contains(h.names, kind) }) &&
+		slices.ContainsFunc(h.names, func(name string) bool { return !slices.Contains(known, name) })
+}
+
 // detectTable sets the format and the layout if the first line shows a table that the options allow. It reports whether
 // the line is a header and not a row.
 func (p *pass) detectTable(line []byte, number int) (found, isHeader bool, err error) {

@@ -50,6 +50,12 @@ func TestFaults(t *testing.T) {
 		{"ids without length", `{"text_input":"x","hash_ids":[1]}`, Options{}, `t.jsonl:1: hash_ids: want none without input_length, got [1]`},
 		{"tools without messages", `{"input_length":5,"tools":[{}]}`, Options{}, `t.jsonl:1: tools: want none without messages, got [{}]`},
 		{"two kinds of prompt", `{"input_length":5,"text_input":"x"}`, Options{}, "t.jsonl:1: text_input: want one of input_length, text_input, messages, payload, got input_length and text_input"},
+		{
+			"other names", `{"timestamp":5,"prompt_tokens":9}` + "\n" + `{"timestamp":6,"prompt_tokens":9}`,
+			Options{},
+			"t.jsonl:1: format: want a row with one of input_length, text_input, messages, payload, or names of the file's keys " +
+				`(--columns, trace.columns), got keys "prompt_tokens", "timestamp"`,
+		},
 		{"no prompt", `{"timestamp":5}`, Options{}, "t.jsonl:1: input_length: want one of input_length, text_input, messages, payload, got none"},
 		{"empty text", `{"text_input":""}`, Options{}, `t.jsonl:1: text_input: want a string that is not empty, got ""`},
 		{"text is a number", `{"text_input":5}`, Options{}, `t.jsonl:1: text_input: want a string, got 5`},

@@ -75,6 +75,10 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), a header of Azure, BurstGPT, Vidur or SplitwiseSim, "+
 			"or names of the file's columns (--columns, trace.columns), got %s", p.file.name, number, fault.Excerpt(line))
 	default:
+		if keys := headers(line)[0]; keys.ofOthers() {
+			return false, fmt.Errorf("%s:%d: format: want a row with one of %s, or names of the file's keys (--columns, trace.columns), got keys %s",
+				p.file.name, number, strings.Join(promptKinds[:], ", "), keys.shown())
+		}
 		p.format = Mooncake
 	}
 	switch p.format {
