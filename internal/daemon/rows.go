@@ -127,8 +127,7 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 		o.Log.Warn("trace is read with a warning", "workload", c.Name, "warning", warning)
 	}
 	if n := file.Stats.Sessions; n > 0 && c.AtOnce > n {
-		o.Log.Warn("fewer sessions than are played at once: each is played several times at a time", "workload", c.Name,
-			"sessions", n, "sessions_at_once", c.AtOnce)
+		o.Log.Warn(fmt.Sprintf("%d plays of %d sessions at once: the trace has no more", c.AtOnce, n), "workload", c.Name)
 	}
 	if file.Stats.Format == trace.Named {
 		o.Log.Info("trace is read by its columns", "workload", c.Name, "columns", file.Stats.Columns)
