@@ -79,12 +79,13 @@ const maxModelBytes = 256
 // (aiperf/dataset/loader/raw_payload.py). A line waits for the one before it.
 func (l *lowering) body(_ int, text []byte) (fault.List, error) {
 	var r row
-	if found := (dialect{unit: time.Second}).body(text, &r); len(found) > 0 {
+	if found := (dialect{unit: time.Second, header: l.options.Header}).body(text, &r); len(found) > 0 {
 		return found, nil
 	}
 	if r.timed {
 		return fault.List{fault.New("timestamp", "none in a folder of bodies", "one")}, nil
 	}
+	l.unsent.add(r.unsent)
 	r.Session, _, _ = strings.Cut(filepath.Base(l.faults.name), ".json")
 	r.After = []Edge{}
 	if l.latest >= 0 {
@@ -100,6 +101,19 @@ func modelOf(v json.RawMessage) (name string) {
 		return ""
 	}
 	return name
+}
+
+// unsent counts headers that rows may not set, and those rows.
+type unsent struct{ headers, rows int }
+
+func (u *unsent) add(headers int) {
+	if u.headers += headers; headers > 0 {
+		u.rows++
+	}
+}
+
+func (u *unsent) String() string {
+	return fmt.Sprintf("headers of rows that are not sent: %d in %d rows: trace.headers names those that are", u.headers, u.rows)
 }
 
 // takeHeaders takes the headers that rows may set, and counts the others. Their names and values are in no fault.

@@ -159,7 +159,7 @@ func TestUnusedKeysAreTold(t *testing.T) {
 func TestFolderOfBodies(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"b.jsonl": `{"messages":[{"role":"user","content":"b"}],"model":"m2"}`,
+		"b.jsonl": `{"body":{"messages":[{"role":"user","content":"b"}],"model":"m2"},"headers":{"x-tenant":"t1","x-other":"o"}}`,
 		"a.jsonl": `{"messages":[{"role":"user","content":"a1"}],"model":"m"}` + "\n" + `{"messages":[{"role":"user","content":"a2"}],"model":"m"}` + "\n",
 		"x.txt":   "not read",
 	} {
@@ -170,20 +170,24 @@ func TestFolderOfBodies(t *testing.T) {
 	if !IsFolder(t.Context(), dir) || IsFolder(t.Context(), t.TempDir()) {
 		t.Error("want the folder to be a trace, and an empty one to be none")
 	}
-	f, err := Open(t.Context(), dir, Options{})
+	f, err := Open(t.Context(), dir, Options{Header: func(name, _ string) bool { return name == "x-tenant" }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	var got []string
 	if err := f.Each(t.Context(), func(r *Record) {
-		got = append(got, fmt.Sprint(r.Session, r.After, r.Model, " ", string(r.Payload[26:40])))
+		got = append(got, fmt.Sprint(r.Session, r.After, r.Model, " ", string(r.Payload[28:42]), r.Headers))
 	}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`a[]m "content":"a1"`, `b[]m2 "content":"b"}`, `a[{0 0s}]m "content":"a2"`}
-	if f.Stats.Format != Bodies || f.Stats.Sessions != 2 || len(got) != 3 {
+	want := []string{`a[]m "content":"a1"map[]`, `a[{0 0s}]m "content":"a2"map[]`, `b[]m2 "content":"b"}map[x-tenant:t1]`}
+	if f.Stats.Format != Bodies || f.Stats.Sessions != 2 || !slices.Equal(got, want) {
 		t.Errorf("got %s, %d sessions, %q, want %q", f.Stats.Format, f.Stats.Sessions, got, want)
+	}
+	left := []string{dir + ": headers of rows that are not sent: 1 in 1 rows: trace.headers names those that are"}
+	if !slices.Equal(f.Stats.Warnings, left) {
+		t.Errorf("got %q, want %q", f.Stats.Warnings, left)
 	}
 }
 

@@ -51,20 +51,20 @@ type pass struct {
 	size    int  // assumed tokens of a block
 	given   bool // the file's header says the size
 
-	faults, surplus  faults
-	format           Format
-	layout           layout
-	number           int // rows so far
-	failed           int // requests without an answer; they are left out
-	unused           Unused
-	unsent, unsentIn int                          // headers that rows may not set, and those rows
-	held             []uint32                     // by session, of the first ones: tokens of the latest prompt and its answer
-	later, shorter   int                          // turns after a first one by length, and those of them that cannot hold the turn before
-	short            int                          // rows with fewer ids than blocks
-	kinds            [textIDs | numberIDs + 1]int // rows by the kinds of their ids
-	units            map[time.Duration]int        // rows by the unit of their timestamp, where it is not the format's
-	scratch          row
-	hash             string
+	faults, surplus faults
+	format          Format
+	layout          layout
+	number          int // rows so far
+	failed          int // requests without an answer; they are left out
+	unused          Unused
+	unsent          unsent
+	held            []uint32                     // by session, of the first ones: tokens of the latest prompt and its answer
+	later, shorter  int                          // turns after a first one by length, and those of them that cannot hold the turn before
+	short           int                          // rows with fewer ids than blocks
+	kinds           [textIDs | numberIDs + 1]int // rows by the kinds of their ids
+	units           map[time.Duration]int        // rows by the unit of their timestamp, where it is not the format's
+	scratch         row
+	hash            string
 
 	times     instants
 	sessions  ids.Table       // by ids.Hash of their names
@@ -235,8 +235,8 @@ func (p *pass) taken() (warnings []string) {
 		warn("rows with fewer ids than blocks: %d of %d: the rest of such a prompt is text of its own, "+
 			"which no other row has", p.short, p.number)
 	}
-	if p.unsent > 0 {
-		warn("headers of rows that are not sent: %d in %d rows: trace.headers names those that are", p.unsent, p.unsentIn)
+	if p.unsent.rows > 0 {
+		warn("%s", &p.unsent)
 	}
 	if len(p.unused) > 0 {
 		warn("%s", p.unused)

@@ -218,9 +218,7 @@ func (p *pass) checkInstant(r *row) fault.List {
 // checkForm counts what is written in another way than the format has it, which Strict refuses.
 func (p *pass) checkForm(r *row) (found fault.List) {
 	p.countUnused(&r.object)
-	if p.unsent += r.unsent; r.unsent > 0 {
-		p.unsentIn++
-	}
+	p.unsent.add(r.unsent)
 	p.kinds[r.kinds]++
 	both := p.kinds[textIDs|numberIDs] > 0 || p.kinds[textIDs] > 0 && p.kinds[numberIDs] > 0
 	if r.kinds != 0 && both && p.options.Strict {

@@ -39,7 +39,8 @@ type lowering struct {
 	ids      map[string]string // by session id: the file and line of the session; also request ids, without
 	warnings []string          // of settle
 	kinds    idKinds           // of all rows
-	latest   int               // row of the file that was added last; -1: none. Only of Bodies
+	unsent   unsent
+	latest   int // row of the file that was added last; -1: none. Only of Bodies
 }
 
 // A lowered row waits for its place in the trace.
@@ -232,6 +233,9 @@ func (l *lowering) describe(s *Stats, name string) {
 	}
 	if l.kinds == numberIDs|textIDs {
 		s.Warnings = append(s.Warnings, name+`: some ids are texts and some numbers: "1" and 1 are two ids`)
+	}
+	if l.unsent.rows > 0 {
+		s.Warnings = append(s.Warnings, name+": "+l.unsent.String())
 	}
 	for _, w := range l.warnings {
 		s.Warnings = append(s.Warnings, name+": "+w)

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"encoding/json"
 	"strconv"
 	"time"
 )
@@ -31,6 +32,15 @@ func (w *Writer) mooncake(r *Record, timed bool) error {
 		value []byte
 	}{{"messages", r.Messages}, {"tools", r.Tools}, {"payload", r.Payload}, {"extra", r.Extra}} {
 		if err := w.value(f.key, f.value); err != nil {
+			return err
+		}
+	}
+	if r.Headers != nil { // of a folder of bodies, until they are sent
+		all, err := json.Marshal(r.Headers)
+		if err != nil {
+			return err
+		}
+		if err := w.value("headers", all); err != nil {
 			return err
 		}
 	}
