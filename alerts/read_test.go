@@ -14,7 +14,7 @@ import (
 )
 
 // recordedIn are the names in a text that a recording rule could have.
-var recordedIn = regexp.MustCompile(`\b(instance|target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_\w+:\w+`)
+var recordedIn = regexp.MustCompile(`\b(fleet|instance|target|target_kind|workload|workload_outcome|workload_reason|workload_trace):replayd_\w+:\w+`)
 
 // What is recorded costs every Prometheus that has the rules, each minute. So somebody reads it: an alert, a dashboard, a document that
 // says what to ask, or a rule that is read itself. The tables of docs/explanation/correlation.md that explain each rule read none of them.

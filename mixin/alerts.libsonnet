@@ -4,12 +4,16 @@ local known = std.set([rule.alert for group in groups.alerts for rule in group.r
 
 {
   local config = $._config,
+  // What the link to a dashboard begins with in the shipped rules.
+  local asked = '{{ with query "fleet:replayd_web_info:max{dashboards_url!=``}" }}{{ . | first | label "dashboards_url" }}',
   local unknown = std.setDiff(std.set(config.excludedAlerts), known),
   local change(rule) = rule {
     labels: config.alertLabels + super.labels,
-    annotations+: if config.runbookBase == '' then {} else {
-      runbook_url: '%s#%s' % [config.runbookBase, std.asciiLower(rule.alert)],
-    },
+    annotations+: (if config.runbookBase == '' then {} else {
+                     runbook_url: '%s#%s' % [config.runbookBase, std.asciiLower(rule.alert)],
+                   }) + (if config.dashboardsBase == '' then {} else {
+                           dashboard: std.strReplace(super.dashboard, asked, '{{ with "%s" }}{{ . }}' % config.dashboardsBase),
+                         }),
   },
 
   prometheusAlerts+:: {

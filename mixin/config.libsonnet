@@ -1,8 +1,11 @@
 {
   _config+:: {
     // The address of the runbook. Where it is set, each alert's runbook_url is this address with #NAME, NAME in lower case; where it
-    // is empty, each alert has the link of the shipped rules, or none.
+    // is empty, each alert finds it in the series replayd_web_info, as the shipped rules do.
     runbookBase: '',
+
+    // The address of the Grafana that has the dashboards. Where it is empty, each alert finds it in the series replayd_web_info.
+    dashboardsBase: '',
 
     // The histograms that rules and dashboards read: 'classic', or 'native' for a Prometheus that scrapes native ones.
     histograms: 'classic',

@@ -253,7 +253,7 @@ client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.`,
 	root.Version = version.Print("replayd")
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(w), newRun(w), newCompare(w), newDemo(w), newSim(w), newTrace(w), newReport(w), newCheckConfig(w), newHealth(w), newVersion(w),
+	root.AddCommand(newServe(w), newRun(w), newCompare(w), newDemo(w), newSim(w), newTrace(w), newReport(w), newCheckConfig(w), newHealth(w), newRunbook(w), newVersion(w),
 		newLifecycle(w, "pause", "Pause a daemon: requests that fall due are dropped"), newLifecycle(w, "resume", "Resume a paused daemon"))
 	cli.Complete(root, map[string][]string{
 		"run": cli.TraceFiles, "compare": cli.TraceFiles, "report": cli.TraceFiles, "check-config": {"yaml", "yml"},

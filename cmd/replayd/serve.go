@@ -52,5 +52,8 @@ func newServe(w *world) *cobra.Command {
 	c.Flags().Bool("web.enable-pprof", false, "Go's profiles under /debug/pprof/")
 	c.Flags().Int("web.max-connections", visitors.Most, "most connections at once, a quarter of them from one address")
 	c.Flags().String("web.allowed-hosts", "", "names, separated by commas, at which browsers may open the pages; *: any")
+	c.Flags().String("web.external-url", "", "address at which people reach this process, for links in alerts")
+	c.Flags().String("web.runbook-url", "", "address of the runbook, for links in alerts (default: the page of a replayd)")
+	c.Flags().String("web.dashboards-url", "", "address of the Grafana that has the dashboards, for links in alerts")
 	return c
 }

@@ -54,6 +54,7 @@ func (c *Config) Check() fault.List {
 		f.If(host == "" || strings.ContainsAny(host, ":/ ") || strings.Contains(host, "*") && host != "*",
 			fmt.Sprintf("web.allowed_hosts[%d]", i), "want a host name without a port, or * for any, got %q", host)
 	}
+	c.Web.checkLinks(f)
 	f.NotNegative("drain", c.Drain)
 	f.If(c.Records.MaxBytes < 0, "records.max_bytes", "want a size ≥ 0, got %d", c.Records.MaxBytes)
 	f.AtLeast("records.keep", c.Records.Keep, 0)

@@ -53,6 +53,11 @@ type Web struct {
 
 	MaxConnections int          `koanf:"max_connections"` // at once; one address has a quarter
 	AllowedHosts   scalar.Words `koanf:"allowed_hosts"`   // names at which a browser may use it; "*": any
+
+	// Where links in alerts lead, as people reach it: this process, the runbook, Grafana. "": not known.
+	ExternalURL   string `koanf:"external_url"`
+	RunbookURL    string `koanf:"runbook_url"`
+	DashboardsURL string `koanf:"dashboards_url"`
 }
 
 // Target is a server that requests go to.

@@ -13,7 +13,7 @@ import (
 // envKeys lists the keys that environment variables can set: all keys outside lists.
 var envKeys = []string{
 	"web.listen", "web.config_file", "web.enable_lifecycle", "web.enable_pprof", "web.max_connections",
-	"web.allowed_hosts", "drain", "exit_when_done", "records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path",
+	"web.allowed_hosts", "web.external_url", "web.runbook_url", "web.dashboards_url", "drain", "exit_when_done", "records.path", "records.max_bytes", "records.keep", "records.gzip", "state.path",
 }
 
 // ofService matches variables that Kubernetes and Docker links set for a service named replayd, without the name.

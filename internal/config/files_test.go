@@ -43,13 +43,13 @@ func TestFilesOfEveryKey(t *testing.T) {
 			words[key[strings.LastIndexByte(key, '.')+1:]] = true
 		}
 	})
-	others := strings.Fields(`align allowed_hosts[0] api arrival as audience ca ca_ref cache_salt candidate cert cert_ref client_certificate_key client_certificate_key_id
-		client_certificate_key_ref client_id client_secret client_secret_ref connections credentials credentials_ref cron dcgm_exporter
-		echo_header endpoint_path family form format grant_type headers[0] host_header input iss key key_ref lengths libdcgm listen mode model name namespace no_proxy
-		on_missing_metrics output over_limit overlap overload password password_ref pod proxy_url rate_of replica_header replicas require retry salt
-		pods[0]
-		scopes[0] secrets[0] server server_name session session_field signature_algorithm target timestamp timezone token_url type unit url user username
-		username_ref uuid[0] values[0] words workload bearer_token`)
+	others := strings.Fields(`align allowed_hosts[0] api arrival as audience bearer_token ca ca_ref cache_salt candidate cert
+		cert_ref client_certificate_key client_certificate_key_id client_certificate_key_ref client_id client_secret client_secret_ref
+		connections credentials credentials_ref cron dashboards_url dcgm_exporter echo_header endpoint_path external_url family form
+		format grant_type headers[0] host_header input iss key key_ref lengths libdcgm listen mode model name namespace no_proxy
+		on_missing_metrics output over_limit overlap overload password password_ref pod pods[0] proxy_url rate_of replica_header replicas
+		require retry runbook_url salt scopes[0] secrets[0] server server_name session session_field signature_algorithm target timestamp
+		timezone token_url type unit url user username username_ref uuid[0] values[0] words workload`)
 	got := slices.Sorted(maps.Keys(words))
 	for _, word := range got {
 		if !slices.Contains(others, word) {

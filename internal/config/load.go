@@ -41,6 +41,9 @@ var flagKeys = map[string]string{
 	"web.enable-pprof":     "web.enable_pprof",
 	"web.max-connections":  "web.max_connections",
 	"web.allowed-hosts":    "web.allowed_hosts",
+	"web.external-url":     "web.external_url",
+	"web.runbook-url":      "web.runbook_url",
+	"web.dashboards-url":   "web.dashboards_url",
 
 	"exit-when-done": "exit_when_done",
 }

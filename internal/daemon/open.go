@@ -136,7 +136,7 @@ func (g *Generation) addServer(at string, t config.Target, probe bool, old *Gene
 	s.watch = replay.NewTarget(replay.TargetOptions{
 		Client: c, Template: probe, Patient: o.Patient, Named: func(model string) { s.shown.Serves(model) }, Log: o.Log,
 	})
-	s.shown = o.Meter.Target(t.Name, string(t.API), func() metrics.TargetState {
+	s.shown = o.Meter.Target(t.Name, string(t.API), c.BaseURL(), func() metrics.TargetState {
 		unread, _ := c.TLSFiles()
 		return metrics.TargetState{
 			Reached: s.watch.Health().Reached, Pods: c.NumPods(), LookupErrors: c.LookupErrors(), TLSErrors: unread,

@@ -57,6 +57,7 @@ type Once struct {
 func (o Once) Run(ctx, hard context.Context) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
+	metrics.Link(reg, metrics.Links(o.Config.Web.Links()))
 	o.Meter = metrics.NewMeter(reg)
 	o.Meter.Overflow.LogTo(o.Log)
 	ready, address := func() {}, ""

@@ -69,6 +69,7 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
+	metrics.Link(reg, metrics.Links(o.Config.Web.Links()))
 	engines, routers := scrape.NewCollector(reg, scrape.Engines), scrape.NewCollector(reg, scrape.Routers)
 	gpus, comparisons := gpu.NewCollector(reg), comparison.NewCollector(reg)
 	board := live.New(live.Options{
@@ -163,7 +164,7 @@ func (k *supervisor) page(reg *prometheus.Registry, board *live.Board, compariso
 	o := web.Options{
 		Listen: w.Listen, ConfigFile: w.ConfigFile, Registry: reg, Version: k.options.Version, Log: k.options.Log,
 		Healthy: k.watchdog.healthy, Lifecycle: w.EnableLifecycle, Profiling: w.EnablePprof, Live: board.Handler(),
-		MaxConnections: func() int { return int(k.visitors.Load()) }, AllowedHosts: w.AllowedHosts,
+		MaxConnections: func() int { return int(k.visitors.Load()) }, AllowedHosts: w.Hosts(),
 		Pause: k.pause, Config: k.show, RestartComparison: k.restartComparison,
 		Comparisons: func() ([]byte, error) { return comparison.JSON(comparisons.Now()) },
 	}

@@ -55,7 +55,7 @@ func TestServe(t *testing.T) {
 		count("replayd_tokens_total", `kind="prompt",model="sim"`, "part", 275),
 		count("replayd_ttft_seconds_count", `model="sim"`, "all", 20),
 		count("replayd_loops_completed_total", `model="sim"`, "all", 1),
-		`replayd_target_info{api="chat",model="sim",target="sim"} 1`,
+		`replayd_target_info{api="chat",model="sim",target="sim",url="`+url+`/v1"} 1`,
 		`replayd_config_last_reload_successful 1`,
 	)
 	seen := map[string]bool{}

@@ -219,9 +219,7 @@ func (m *Meter) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for _, t := range targets {
-		if t.label != "" {
-			ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, t.name, t.label, t.api)
-		}
+		ch <- prometheus.MustNewConstMetric(descTarget, prometheus.GaugeValue, 1, t.name, t.label, t.api, t.url)
 	}
 	m.mu.Unlock()
 

@@ -93,7 +93,7 @@ var (
 
 // Series of a target. Only the first has the label model, here the name that the server itself lists: the others exist before it is known.
 var (
-	descTarget       = targetDesc("info", "A target and the model that its server lists.", "model", "api")
+	descTarget       = targetDesc("info", "A target, the model that its server lists, and the base URL of its API.", "model", "api", "url")
 	descReached      = targetDesc("up", "1 if the last request to the target, or the last probe of it, reached it: an HTTP answer came, whatever it said.")
 	descPods         = targetDesc("pods", "Pods that the requests to the target go to now: 1 for a target without pods.")
 	descLookupErrors = targetDesc("lookup_errors_total", "Look-ups of the DNS name of the target's pods that have failed: the pods stay as they were.")

@@ -216,7 +216,7 @@ func TestTargetUp(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMeter(reg)
 	up := false
-	target := m.Target("vllm", "chat", func() TargetState { return TargetState{Reached: up, Pods: 1} })
+	target := m.Target("vllm", "chat", "http://vllm:8000/v1", func() TargetState { return TargetState{Reached: up, Pods: 1} })
 	if gather(t, reg)["replayd_target_up"] != nil {
 		t.Error("a target without a workload is on the page")
 	}
@@ -234,11 +234,11 @@ func TestTargetUp(t *testing.T) {
 func TestTargetInfo(t *testing.T) {
 	reg, m, w := born(t)
 	serves(w, "old")
-	next := m.Target("vllm", "completions", func() TargetState { return TargetState{Reached: true, Pods: 1} })
+	next := m.Target("vllm", "completions", "http://vllm:8000/v1", func() TargetState { return TargetState{Reached: true, Pods: 1} })
 	other := m.Workload(Labels{Workload: "second", Target: "vllm"}, WorkloadOptions{Target: next})
 	next.Serves(strings.Repeat("m", 1000) + "\xff")
 	serves(w, "old") // it drains at a target that another one has replaced
-	m.Target("unused", "chat", func() TargetState { return TargetState{} }).Serves("x")
+	m.Target("unused", "chat", "http://unused:8000/v1", func() TargetState { return TargetState{} }).Serves("x")
 	m.Remove(w)
 	p := gather(t, reg)
 	if n := len(p.metrics("replayd_target_info")); n != 1 {

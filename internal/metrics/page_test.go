@@ -123,7 +123,7 @@ func born(t *testing.T) (*prometheus.Registry, *Meter, *Workload) {
 
 // vllm returns a target that is up.
 func vllm(m *Meter) *Target {
-	return m.Target("vllm", "chat", func() TargetState { return TargetState{Reached: true, Pods: 1} })
+	return m.Target("vllm", "chat", "http://vllm:8000/v1", func() TargetState { return TargetState{Reached: true, Pods: 1} })
 }
 
 // serves sets the model of the workload's target.

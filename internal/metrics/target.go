@@ -15,9 +15,9 @@ const (
 
 // A Target holds the series of a target and the model name for workloads that learn it.
 type Target struct {
-	m         *Meter
-	name, api string
-	now       func() TargetState
+	m              *Meter
+	name, api, url string
+	now            func() TargetState
 
 	// Guarded by the Meter's lock.
 	label    string      // the model that the server lists, or other; "" before it has answered
@@ -33,9 +33,9 @@ type TargetState struct {
 }
 
 // Target returns a target. Its series are on the page while a workload uses it. A later target with the same name
-// replaces it. now is called at each scrape, without a lock held.
-func (m *Meter) Target(name, api string, now func() TargetState) *Target {
-	return &Target{m: m, name: valid(name), api: valid(api), now: now}
+// replaces it. url is the address for a person: it holds no secrets. now is called at each scrape, without a lock held.
+func (m *Meter) Target(name, api, url string, now func() TargetState) *Target {
+	return &Target{m: m, name: valid(name), api: valid(api), url: valid(url), now: now}
 }
 
 // Serves sets the model that the target's server lists, truncated to 256 bytes. Workloads that learn it count in the

@@ -247,6 +247,12 @@ func (e endpoint) list() string {
 	return e.site() + e.root + "/models"
 }
 
+// BaseURL returns the address that clients of OpenAI's call base_url, such as http://vllm:8000/v1. It has no user, password, query
+// or fragment, and no single quote: between two of them a shell takes it as it is.
+func (c *Client) BaseURL() string { return c.base.baseURL() }
+
+func (e endpoint) baseURL() string { return strings.ReplaceAll(e.site()+e.root, "'", "%27") }
+
 // String returns the address without the query, and without the API's /v1.
 func (e endpoint) String() string { return e.site() + strings.TrimSuffix(e.root, "/v1") }
 

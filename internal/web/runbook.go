@@ -36,6 +36,9 @@ func (s *Server) runbook() http.Handler {
 	return s.shown(markup, sync.OnceValues(func() ([]byte, error) { return renderRunbook(reference.Alerts, pages) }))
 }
 
+// Runbook returns the runbook as a page of its own, to be published where it lives longer than any process.
+func Runbook() ([]byte, error) { return renderRunbook(reference.Alerts, nil) }
+
 // A section is a heading of the first level and the alerts below it.
 type section struct {
 	ID     string

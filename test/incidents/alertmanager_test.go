@@ -79,14 +79,16 @@ func (a *alert) words() (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %s: %s", a.name(), name, text))
 		}
 	}
-	want := []string{"summary", "description", "dashboard"}
-	if a.labels["instance"] != "" {
-		want = append(want, "runbook_url")
-	}
-	for _, name := range want {
+	for _, name := range []string{"summary", "description", "command", "runbook_url", "dashboard"} {
 		if a.annotations[name] == "" {
 			faults = append(faults, fmt.Sprintf("%s: want a %s", a.name(), name))
 		}
+	}
+	if _, section, _ := strings.Cut(a.annotations["runbook_url"], "#"); section != strings.ToLower(a.labels["alertname"]) {
+		faults = append(faults, fmt.Sprintf("%s: want a link to its section, got %q", a.name(), a.annotations["runbook_url"]))
+	}
+	if strings.Contains(a.annotations["command"], "''") || strings.Contains(a.annotations["command"], "'/") {
+		faults = append(faults, fmt.Sprintf("%s: want an address in the command, got %q", a.name(), a.annotations["command"]))
 	}
 	return faults
 }

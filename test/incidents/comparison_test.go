@@ -90,7 +90,8 @@ comparisons:
 - {name: drift, workload: agents, candidate: new, mode: watch, min_pairs: 3, min_time: 1s}
 `, &targets, path, comparedLoop, comparedSLO))
 	address = outside.Address(t)
-	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address)
+	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address,
+		"--web.external-url", "http://"+address, "--web.dashboards-url", "http://grafana.example")
 	t.Cleanup(func() { w.replayd.Term(t) })
 	w.replayd.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")
 	return address

@@ -108,7 +108,8 @@ func (w *world) startReplayd(t *testing.T, dir string) (address string) {
 	}
 	config := outside.Write(t, dir, "replayd.yaml", fmt.Sprintf("targets:\n%sworkloads:\n%sgpus:\n%s", &targets, &workloads, &gpus))
 	address = outside.Address(t)
-	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address)
+	w.replayd = outside.Start(t, filepath.Join(dir, "replayd.out"), binary, "serve", "--config", config, "--web.listen-address", address,
+		"--web.external-url", "http://"+address, "--web.dashboards-url", "http://grafana.example")
 	t.Cleanup(func() { w.replayd.Term(t) })
 	w.replayd.Ready(t, http.DefaultClient, "http://"+address+"/-/ready")
 	return address

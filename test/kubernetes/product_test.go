@@ -83,6 +83,7 @@ func TestFiles(t *testing.T) {
 	all := objects(t, render(t, chart, append(full("deployment"), "--set", "prometheusRule.runbookURL=")...))
 	changed := objects(t, render(t, chart, append(full("deployment"),
 		"--set", "prometheusRule.runbookURL=https://wiki.example/replayd",
+		"--set", "prometheusRule.dashboardsURL=https://grafana.example",
 		"--set", "prometheusRule.disabled={ReplaydOverload,ReplaydGPUXid}")...))
 	paths, err := filepath.Glob(repository + "/alerts/*.yaml")
 	if err != nil || len(paths) == 0 || count(all, "PrometheusRule") != len(paths) {
@@ -102,7 +103,13 @@ func TestFiles(t *testing.T) {
 				rule := r.(map[string]any)
 				alert, _ := rule["alert"].(string)
 				if alert != "" {
-					rule["annotations"].(map[string]any)["runbook_url"] = "https://wiki.example/replayd#" + strings.ToLower(alert)
+					texts := rule["annotations"].(map[string]any)
+					texts["runbook_url"] = "https://wiki.example/replayd#" + strings.ToLower(alert)
+					_, link, found := strings.Cut(texts["dashboard"].(string), `label "dashboards_url" }}`)
+					if !found {
+						t.Errorf("%s: want a link below the address of the dashboards", alert)
+					}
+					texts["dashboard"] = `{{ with "https://grafana.example" }}{{ . }}` + link
 				}
 				isOff := alert == "ReplaydOverload" || alert == "ReplaydGPUXid"
 				if isOff {

@@ -191,6 +191,12 @@ func TestConfiguration(t *testing.T) {
 	for _, g := range want.PrometheusAlerts.Groups {
 		g.Rules = slices.DeleteFunc(g.Rules, func(r rule) bool { return slices.Contains(excluded, r["alert"].(string)) })
 		for _, r := range g.Rules {
+			link := r["annotations"].(object)["dashboard"].(string)
+			_, link, found := strings.Cut(link, `label "dashboards_url" }}`)
+			if !found {
+				t.Errorf("%s: want a link below the address of the dashboards", r["alert"])
+			}
+			r["annotations"].(object)["dashboard"] = `{{ with "https://grafana.example.com" }}{{ . }}` + link
 			r["annotations"].(object)["runbook_url"] = "https://wiki.example.com#" + strings.ToLower(r["alert"].(string))
 			r["labels"].(object)["team"] = "inference"
 		}
@@ -204,6 +210,7 @@ func TestConfiguration(t *testing.T) {
 	}
 	got := load(t, `
 		runbookBase: 'https://wiki.example.com',
+		dashboardsBase: 'https://grafana.example.com',
 		alertLabels: { team: 'inference', severity: 'none' },
 		dashboardTags: ['inference'],
 		excludedAlerts: ['`+strings.Join(excluded, "', '")+`'],`)

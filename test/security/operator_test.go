@@ -37,7 +37,7 @@ func TestTextsOfOperatorsAreQuoted(t *testing.T) {
 		"trace convert ODD.jsonl --to mooncake -o cvODD", "trace convert badODD --to ODD", "trace slice ODD.jsonl --from 0s --to 1s -o slODD",
 		"trace synth ODD", "run ODD --url http://127.0.0.1:1", "run badODD --url http://127.0.0.1:1", "run ODD.jsonl --url http://127.0.0.1:1ODD", "run ODD.jsonl --concurrency ODD",
 		"run ODD.jsonl --url SERVER --streaming --model mODD --records recODD --artifact-dir artODD", "report artODD", "report recODD --output repODD.html", "report ODD",
-		"compare ODD --url SERVER --candidate ODD", "demo ODD", "sim --model mODD --web.listen-address ODD", "health ODD", "pause ODD", "resume ODD", "ODD", "--ODD", "help ODD", "version ODD",
+		"compare ODD --url SERVER --candidate ODD", "demo ODD", "sim --model mODD --web.listen-address ODD", "health ODD", "pause ODD", "resume ODD", "ODD", "--ODD", "help ODD", "version ODD", "runbook ODD",
 	} {
 		var words []string
 		for word := range strings.FieldsSeq(args) { // before the words have spaces
