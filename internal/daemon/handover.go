@@ -209,19 +209,9 @@ func (w *workload) nextDue(from handover) (time.Time, error) {
 		}
 		l = held
 	}
-	for {
-		rows, err := w.plan.Rows(l, from.Begin)
-		if err != nil {
-			return time.Time{}, err
-		}
-		due, err := rows.Next()
-		if !errors.Is(err, io.EOF) {
-			return due.At, err
-		}
-		next, ok := w.plan.Next(l, from.Begin)
-		if !ok {
-			return time.Time{}, err
-		}
-		l = next
+	due, ok, err := w.plan.NextDue(l, from.Begin)
+	if err == nil && !ok {
+		err = io.EOF
 	}
+	return due, err
 }

@@ -117,7 +117,7 @@ func (o *Options) traceRows(ctx context.Context, c config.Workload) (*rowSource,
 	file, err := trace.Open(ctx, c.Trace.Path, trace.Options{
 		Wait: plan.Wait, BySession: plan.BySession(), SharedPrefix: c.Trace.Shared, Format: trace.Format(c.Trace.Format),
 		BlockTokens: block, Strict: c.Trace.Strict, Deltas: c.Trace.Deltas, From: plan.From, FromFirst: c.Trace.FromFirst, Header: c.Trace.RowHeader, Stdin: o.Stdin,
-		Columns: c.Trace.Columns,
+		Columns: c.Trace.Columns, Gap: plan.LeastGap(),
 		Regular: o.Stdin == nil, // the daemon opens the file again on a reload
 	})
 	if err != nil {

@@ -57,9 +57,13 @@ const maxRows = 100_000_000
 func (p *Plan) countArrivals(most int) (natural time.Duration, err error) {
 	a := p.arrivals()
 	at, ok := a.next()
+	p.first = at
 	for ok && (most == 0 || p.rows < most) && p.within(at) {
 		if p.rows == maxRows {
 			return 0, faulty("synthetic.requests", "want at most %d rows in a loop, got more", maxRows)
+		}
+		if p.rows > 0 {
+			p.gaps += gap(at - p.length)
 		}
 		p.length = at
 		p.rows++

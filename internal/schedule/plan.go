@@ -22,6 +22,8 @@ type Plan struct {
 	src    Source
 	length time.Duration // wall time from a loop's start to its last row
 	every  time.Duration // from one loop's start to the start of the next; with Once and Cron to the last row
+	first  time.Duration // wall time from a loop's start to its first row; not of a closed plan
+	gaps   time.Duration // wall time of the gaps between its rows
 	runs   *runs         // of mode Cron
 
 	window int     // rows of the source that are in the window; likewise
@@ -92,7 +94,10 @@ func New(src Source, o Options) (*Plan, error) {
 // loop's own length; 0: the time to its last row.
 func (p *Plan) lay() (natural time.Duration, err error) {
 	if p.o.Timed() {
-		return 0, p.layTimed()
+		if err := p.layTimed(); err != nil {
+			return 0, err
+		}
+		return 0, p.layGaps()
 	}
 	if err := p.countWindow(); err != nil {
 		return 0, err

@@ -27,6 +27,7 @@ const (
 func memory(rows []trace.Record) Source {
 	src := Source{
 		HasTimestamps: true,
+		Gaps:          func(least time.Duration) []trace.Gap { return gapsOf(rows, least) },
 		Rows: func(from time.Duration) (func() (trace.Record, error), error) {
 			i := sort.Search(len(rows), func(i int) bool { return rows[i].Offset >= from })
 			return func() (trace.Record, error) {

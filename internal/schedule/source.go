@@ -24,6 +24,9 @@ type Source struct {
 	// order of Offset, then of the file, and io.EOF after the last.
 	Rows func(from time.Duration) (next func() (trace.Record, error), err error)
 
+	// Gaps returns the times between two offsets with rows that are longer than a span; nil: there are none.
+	Gaps func(least time.Duration) []trace.Gap
+
 	// Sessions returns the indices of the rows of each session in due order, the sessions in the order of their first
 	// rows. Row returns the row of an index, Offset its offset. nil: the rows cannot be read by session.
 	Sessions func() [][]int
@@ -34,7 +37,8 @@ type Source struct {
 	Reread func(trace.Record) (trace.Record, error)
 }
 
-// FromFile returns the Source of a checked trace file, which must stay open while the plan is used.
+// FromFile returns the Source of a checked trace file, which must stay open while the plan is used, and was opened with the
+// Gap of Options.LeastGap.
 func FromFile(f *trace.File) Source {
 	src := Source{
 		HasTimestamps: f.Stats.HasTimestamps, Last: f.Stats.Span, Tick: f.Stats.Tick, Count: f.Stats.Requests,
@@ -46,6 +50,7 @@ func FromFile(f *trace.File) Source {
 			return rows.Next, nil
 		},
 		Reread: f.Reread,
+		Gaps:   func(time.Duration) []trace.Gap { return f.Stats.Gaps },
 	}
 	if f.Sessions() != nil {
 		src.Sessions, src.Row, src.Offset = f.Sessions, f.Row, f.Offset
@@ -60,6 +65,7 @@ func FromRecords(rows []trace.Record, timed bool) Source {
 	if timed {
 		slices.SortStableFunc(rows, func(a, b trace.Record) int { return cmp.Compare(a.Offset, b.Offset) })
 		src.measure(rows)
+		src.Gaps = func(least time.Duration) []trace.Gap { return gapsOf(rows, least) }
 	}
 	sessions := group(rows)
 	for _, indices := range sessions {

@@ -40,7 +40,7 @@ func (f *File) check(ctx context.Context, o Options) error {
 			return fmt.Errorf("%s: want at least one row, got none", f.name)
 		}
 		p.settle()
-		return f.measure(ctx, p.figures, p.size)
+		return f.measure(ctx, p.figures, p.size, o.Gap)
 	}
 }
 
@@ -110,7 +110,7 @@ type turn struct {
 
 func newPass(f *File, o Options, size int) *pass {
 	return &pass{
-		file: f, options: o, size: size, units: map[time.Duration]int{}, unused: Unused{}, times: instants{sorted: true}, figures: newStatsCollector(size),
+		file: f, options: o, size: size, units: map[time.Duration]int{}, unused: Unused{}, times: instants{sorted: true}, figures: newStatsCollector(size, o.Gap),
 		faults: faults{name: f.name}, surplus: faults{name: f.name},
 	}
 }
@@ -255,9 +255,9 @@ func (p *pass) taken() (warnings []string) {
 
 // measure completes Stats. If the file is not in due order, measure reads the rows again in due order, because some
 // figures depend on it.
-func (f *File) measure(ctx context.Context, figures *statsCollector, size int) error {
+func (f *File) measure(ctx context.Context, figures *statsCollector, size int, gap time.Duration) error {
 	if !f.Stats.Sorted {
-		figures = newStatsCollector(size)
+		figures = newStatsCollector(size, gap)
 		if err := f.Each(ctx, func(r *Record) { figures.add(r, int64(r.Offset)+f.base, f.base) }); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func (p *pass) begin(block, number int, found fault.List) {
 // know sets the tokens of a block, if the file or its format says them and the options do not.
 func (p *pass) know(block int) {
 	if block > 0 && p.options.BlockTokens == 0 {
-		p.given, p.size, p.figures = true, block, newStatsCollector(block)
+		p.given, p.size, p.figures = true, block, newStatsCollector(block, p.options.Gap)
 	}
 }
 

@@ -33,6 +33,7 @@ type Stats struct {
 	Tick          time.Duration // median gap between distinct timestamps, of the first 65,536 gaps
 	GapCV         float64       // coefficient of variation of the gaps between rows: population std deviation / mean
 	Rate          float64       // requests per second, from the first row to the last
+	Gaps          []Gap         // the first 65,536 longer than Options.Gap
 	Curve         Curve         // requests and tokens over time
 
 	Input, Output stats.Summary // tokens, of the rows that have a length
@@ -47,6 +48,12 @@ type Stats struct {
 
 // Prompts counts rows by the source of their prompt.
 type Prompts struct{ Synthesized, Text, Messages, Payload int }
+
+// A Gap is the time from an instant with rows to the next one, in offsets.
+type Gap struct {
+	From, To time.Duration
+	Rows     int // at From
+}
 
 // Balance is how evenly a trace's tokens are divided among shards: see Record.Shard.
 type Balance struct {
@@ -67,12 +74,14 @@ type statsCollector struct {
 	burst, most int     // rows at the current instant; most rows at one instant
 	ticks       []int64 // gaps between distinct instants; only the first maxTicks
 	squares     float64 // sum of squared deviations of the gaps between rows from their mean
+	least       int64   // gaps between instants that are longer are kept; 0: none
+	gaps        []Gap   // by the file's own clock; only the first maxTicks
 }
 
 const maxTicks = 1 << 16
 
-func newStatsCollector(blockTokens int) *statsCollector {
-	g := &statsCollector{prefixes: prefix.New(blockTokens)}
+func newStatsCollector(blockTokens int, gap time.Duration) *statsCollector {
+	g := &statsCollector{prefixes: prefix.New(blockTokens), least: int64(gap)}
 	for i := range g.shards {
 		g.shards[i] = make([]int64, 2<<i)
 	}
@@ -111,6 +120,9 @@ func (g *statsCollector) time(at int64) {
 		return
 	}
 	gap := at - g.last
+	if g.least > 0 && gap > g.least && len(g.gaps) < maxTicks {
+		g.gaps = append(g.gaps, Gap{time.Duration(g.last), time.Duration(at), g.burst})
+	}
 	if gap > 0 {
 		g.instants++
 		g.burst = 0
@@ -147,7 +159,11 @@ func (g *statsCollector) fill(s *Stats, base int64) {
 	if !s.HasTimestamps {
 		return
 	}
-	s.Curve = g.curve
+	s.Curve, s.Gaps = g.curve, g.gaps
+	for i := range s.Gaps {
+		s.Gaps[i].From -= time.Duration(base)
+		s.Gaps[i].To -= time.Duration(base)
+	}
 	s.First, s.Span = time.Duration(g.first-base), time.Duration(g.last-base)
 	s.Instants, s.Burst = g.instants, g.most
 	if len(g.ticks) > 0 {

@@ -318,3 +318,22 @@ func TestBalanceOfSessions(t *testing.T) {
 		t.Errorf("rows without sessions: want equal shards, got %+v", got)
 	}
 }
+
+// Gaps are those between instants, in due order.
+func TestGaps(t *testing.T) {
+	const row = `{"timestamp": %d, "input_length": 1, "output_length": 1, "hash_ids": [1]}` + "\n"
+	for name, order := range map[string][]int{"sorted": {0, 0, 2001, 4001, 9000}, "unsorted": {4001, 0, 9000, 2001, 0}} {
+		content := ""
+		for _, at := range order {
+			content += fmt.Sprintf(row, at)
+		}
+		const ms = time.Millisecond
+		want := []Gap{{0, 2001 * ms, 2}, {4001 * ms, 9000 * ms, 1}}
+		if got := open(t, content, Options{Gap: 2 * time.Second}).Stats.Gaps; !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+		if got := open(t, content, Options{}).Stats.Gaps; len(got) > 0 {
+			t.Errorf("%s: got %v without a gap in the options, want none", name, got)
+		}
+	}
+}

@@ -50,6 +50,8 @@ type Options struct {
 
 	BySession bool // Sessions and Row will be used; this takes 32 bytes a row
 
+	Gap time.Duration // Stats has the gaps between instants that are longer; 0: none
+
 	Regular bool      // refuse a pipe, because the trace will be opened again
 	Stdin   io.Reader // read for the path "-"
 
