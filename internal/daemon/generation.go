@@ -31,6 +31,7 @@ type Generation struct {
 	sides       map[string]side // of comparisons, by the workload's name
 	shared      *shared
 	checks      bool              // only finds faults: no workload stays open
+	outlooks    []string          // of the checked workloads
 	claimed     *comparison.Claim // the state file, until the generation runs; nil: none
 	asked       []*server         // kept until the generation runs: settle waits for their answers
 	paused      bool              // all workloads are paused, and so are those that a reload adds

@@ -22,7 +22,7 @@ func (w *workload) show(b *live.Board) {
 	started := time.Now()
 	o := live.WorkloadOptions{
 		Name: c.Name, Target: t.Name, URL: t.URL, API: string(t.API), Model: t.Model,
-		Schedule: inWords(c, t), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: c.SLO.Bounds.Levels(),
+		Schedule: inWords(c, t) + w.idleInWords(started), Closed: w.plan.Closed(), Lanes: c.Lanes, SLO: c.SLO.Bounds.Levels(),
 		Objective: c.SLO.Objective, Sheds: c.Overload == replay.Drop, Trace: traceInfo(stats),
 		State: func() live.State { return w.state(started) },
 	}
@@ -137,8 +137,11 @@ func (w *workload) state(started time.Time) live.State {
 	if r.Next > 0 {
 		s.Next = time.Now().Add(r.Next)
 	}
-	if s.Phase == live.Warming {
+	switch {
+	case s.Phase == live.Warming:
 		s.Reason = fmt.Sprintf("%d requests that count nowhere", w.config.Warmup.Requests)
+	case (s.Phase == live.Waiting || s.Phase == live.Running) && r.Due.Sub(time.Now()) > schedule.Soon:
+		s.Reason = "next request due at " + r.Due.UTC().Format(time.RFC3339)
 	}
 	if text := w.failure.Load(); text != nil {
 		s.Phase, s.Reason = live.Failed, *text

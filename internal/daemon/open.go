@@ -151,6 +151,9 @@ func (g *Generation) addOpened(w *workload) {
 	switch {
 	case w == nil:
 	case g.checks:
+		if text, err := w.outlook(time.Now()); err == nil && w.side.is == canary.Baseline {
+			g.outlooks = append(g.outlooks, w.config.Name+": "+text)
+		}
 		_ = w.rows.Close() // it was only checked
 	default:
 		g.workloads = append(g.workloads, w)
@@ -311,11 +314,17 @@ func overLimits(at string, c config.Trace, s trace.Stats) (faults fault.List) {
 // open. It does not use the network. loaded is the error of loading the configuration, or nil. The error of Check has
 // the faults of both, each with its line. A key with a known fault is not opened.
 func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error) error {
+	_, err := Outlook(ctx, c, log, loaded)
+	return err
+}
+
+// Outlook is Check, and says of each workload when its next request is due.
+func Outlook(ctx context.Context, c config.Config, log *slog.Logger, loaded error) (each []string, err error) {
 	var known fault.List
 	if loaded != nil {
 		bad := (*config.Invalid)(nil)
 		if !errors.As(loaded, &bad) {
-			return loaded // there is no configuration to check
+			return nil, loaded // there is no configuration to check
 		}
 		known = bad.Faults
 	}
@@ -332,8 +341,8 @@ func Check(ctx context.Context, c config.Config, log *slog.Logger, loaded error)
 	faults := g.open(ctx, &Generation{}, known)
 	closed := g.discard()
 	if ctx.Err() != nil {
-		return context.Cause(ctx) // the check was stopped
+		return nil, context.Cause(ctx) // the check was stopped
 	}
 	warnDescriptors(log, &c, scarce.DescriptorLimit())
-	return errors.Join(c.Refuse(append(known, faults...)), closed)
+	return g.outlooks, errors.Join(c.Refuse(append(known, faults...)), closed)
 }

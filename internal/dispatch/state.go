@@ -28,6 +28,21 @@ func (d *Dispatcher) Playing() *Loop { return d.playing }
 // Played returns a planned instant: all rows before it have come due. After the wall clock was set back, the instant can be in the future.
 func (d *Dispatcher) Played() time.Time { return d.played }
 
+// NextDue returns the planned instant at which the next of the rows that were read is due, or may be sent after its wait;
+// zero: there is none, as in a closed loop.
+func (d *Dispatcher) NextDue() (at time.Time) {
+	if d.closed != nil {
+		return at
+	}
+	if r := d.upcoming.first; r != nil {
+		at = r.loop.clock.Planned(r.Due.At)
+	}
+	if r := d.delayed.front(); r != nil {
+		at = earlier(at, r.loop.clock.Planned(r.Ready))
+	}
+	return at
+}
+
 // A Room tells the feed whether it may read the next row.
 type Room uint8
 

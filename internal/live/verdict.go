@@ -84,7 +84,7 @@ func judge(o *WorkloadOptions, s *State, m countsAt, late value) verdict {
 	case s.Phase == Warming:
 		return verdict{Level: well, Text: "warming up" + because(s.Reason)}
 	}
-	return verdict{Level: well, Text: "all well"}
+	return verdict{Level: well, Text: "all well" + because(s.Reason)}
 }
 
 func down(s *State) bool { return !s.TargetUp && s.TargetText != "" }

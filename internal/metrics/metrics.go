@@ -71,6 +71,8 @@ var (
 	descLoopsLeft = desc("loops_skipped_total", "Whole loops left out: they were over before their first row was read.")
 	descPosition  = desc("position_seconds", "Trace time that is being played; it rests at the last row until the next loop.")
 	descLoopTime  = desc("loop_duration_seconds", "Time from the start of a loop to the start of the next.")
+	descNextDue   = desc("next_due_timestamp_seconds", "When the next request is due, in seconds since 1970.")
+	descIdle      = desc("loop_idle_ratio", "Share of the loop without rows: in gaps of more than a minute.")
 	descSkew      = desc("wall_clock_skew_seconds", "Wall clock − the loop's own time: what steps of the clock added since the loop began.")
 	descPaused    = desc("paused", "1 while the workload is paused: what falls due is dropped.")
 	descGuard     = desc("guard_open", "1 while the guard holds requests back because of a limit: what falls due is dropped.", "limit")

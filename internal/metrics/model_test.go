@@ -48,10 +48,10 @@ func TestModelIsLearned(t *testing.T) {
 	m := NewMeter(reg)
 	target := vllm(m)
 	w := learner(m, target)
-	w.SetClock(func() (position, skew time.Duration) { return 7 * time.Second, 0 })
+	w.SetClock(func() (position, skew time.Duration, due time.Time) { return 7 * time.Second, 0, time.Unix(1e9, 0) })
 	w.Paused(true)
 	w.Guard(limits.Waiting, true)
-	w.LoopStarted(3, time.Hour)
+	w.LoopStarted(3, time.Hour, 0.25)
 	before := gather(t, reg)
 	for name := range before {
 		if got := before.models(name); len(got) > 0 && !slices.Equal(got, []string{""}) {

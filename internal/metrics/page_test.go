@@ -134,8 +134,10 @@ func script(w *Workload) []*measure.Request {
 	requests := measuretest.Script()
 	requests[0].Replica, requests[1].Replica, requests[6].Replica = "engine-0", "engine-1", "engine-1"
 	requests[0].Model = "lora-a"
-	w.LoopStarted(3, time.Hour)
-	w.SetClock(func() (position, skew time.Duration) { return 90 * time.Second, -1500 * time.Microsecond })
+	w.LoopStarted(3, time.Hour, 0.25)
+	w.SetClock(func() (position, skew time.Duration, due time.Time) {
+		return 90 * time.Second, -1500 * time.Microsecond, time.Unix(1_772_366_401, 500_000_000)
+	})
 	w.Paused(true)
 	w.Guard(limits.Blind, true)
 	w.Expected(13)

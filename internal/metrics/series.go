@@ -64,15 +64,16 @@ type counts struct {
 type playback struct {
 	trace  TraceInfo
 	loop   int64
-	every  time.Duration                         // from the start of a loop to that of the next
-	clock  func() (position, skew time.Duration) // nil: both are 0
+	every  time.Duration                                        // from the start of a loop to that of the next
+	idle   float64                                              // share of that without rows; NaN: not known
+	clock  func() (position, skew time.Duration, due time.Time) // nil: all are 0
 	paused bool
 }
 
 func (m *Meter) newSeries(l Labels) *series {
 	now := time.Now()
 	s := &series{labels: l, values: []string{l.Workload, l.Target, l.Model}, created: now, began: now}
-	s.n.finishes = map[string]int64{}
+	s.n.finishes, s.n.playback.idle = map[string]int64{}, math.NaN()
 	for _, reason := range usualFinishes {
 		s.n.finishes[reason] = 0
 	}
@@ -241,8 +242,15 @@ func (n *counts) collectState(gauge shower) {
 func (p *playback) collect(gauge shower) {
 	gauge(descLoop, float64(p.loop))
 	var position, skew time.Duration
+	var due time.Time
 	if p.clock != nil {
-		position, skew = p.clock()
+		position, skew, due = p.clock()
+	}
+	if !due.IsZero() {
+		gauge(descNextDue, float64(due.UnixNano())/1e9)
+	}
+	if !math.IsNaN(p.idle) {
+		gauge(descIdle, p.idle)
 	}
 	gauge(descPosition, position.Seconds())
 	gauge(descLoopTime, p.every.Seconds())

@@ -66,9 +66,10 @@ func (w *Workload) Filtered(n int) {
 	w.change(func(c *counts) { c.dropped[indexOf(allDropReasons, measure.Filtered)] += int64(n) })
 }
 
-// LoopStarted records the number of the loop that begins, and the time until the next one.
-func (w *Workload) LoopStarted(number int64, every time.Duration) {
-	w.change(func(c *counts) { c.playback.loop, c.playback.every = number, every })
+// LoopStarted records the number of the loop that begins, the time until the next one, and the share of that without rows;
+// NaN: that is not known.
+func (w *Workload) LoopStarted(number int64, every time.Duration, idle float64) {
+	w.change(func(c *counts) { c.playback.loop, c.playback.every, c.playback.idle = number, every, idle })
 }
 
 // LoopCompleted counts a completed loop.
@@ -115,9 +116,10 @@ func (w *Workload) Guard(i limits.Limit, open bool) {
 	})
 }
 
-// SetClock sets the function that returns the position in the trace, and the wall clock − the loop's own time. It is
-// called at each scrape, without a lock held, until the workload is removed. It must not wait.
-func (w *Workload) SetClock(f func() (position, skew time.Duration)) {
+// SetClock sets the function that returns the position in the trace, the wall clock − the loop's own time, and when the next
+// request is due, zero if that is unknown. It is called at each scrape, without a lock held, until the workload is removed.
+// It must not wait.
+func (w *Workload) SetClock(f func() (position, skew time.Duration, due time.Time)) {
 	w.change(func(c *counts) { c.playback.clock = f })
 }
 

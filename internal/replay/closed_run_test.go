@@ -193,7 +193,7 @@ func TestClosedLoopState(t *testing.T) {
 			want(t, "state", fmt.Sprint(s.Phase, s.Loop, s.Position, s.Next, s.Period, s.Skew), "running2 0s 0s 0s 0s")
 			want(t, "loop", b.counter(t, "replayd_loop", ""), 2.0)
 			want(t, "loops completed", b.counter(t, "replayd_loops_completed_total", ""), 2.0)
-			position, skew := b.gauges()
+			position, skew, _ := b.gauges()
 			want(t, "gauges", fmt.Sprint(position, skew), "0s 0s")
 			stop()
 		})

@@ -26,19 +26,24 @@ type feed struct {
 	seq        int64         // rows read, without filtered rows
 	filtered   int           // filtered rows since the last row that was not filtered
 	loggedHeld bool          // it was logged that waiting requests hold the reader back
+	said       time.Time     // the latest next due instant that was logged; zero: none since the plan was entered
 }
 
 // A reading is a loop that is being read.
 type reading struct {
 	*dispatch.Loop
-	rows   int   // rows read so far
-	passes int64 // pass of the last row
+	rows   int       // rows read so far
+	passes int64     // pass of the last row
+	due    time.Time // planned instant of the last row
 }
 
 // run reads the plan loop by loop. It passes rows to the dispatcher some seconds before they are due, and in a closed loop as fast as
 // lanes take them.
 func (f *feed) run(ctx context.Context) (err error) {
-	defer func() { f.r.deliver(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil}) }()
+	defer func() {
+		f.await(time.Time{}, 0)
+		f.r.deliver(dispatch.Event{Kind: dispatch.FeedEnded, Failed: err != nil})
+	}()
 	if f.r.w.Over {
 		return nil
 	}
@@ -75,6 +80,7 @@ func (f *feed) run(ctx context.Context) (err error) {
 			if f.r.closed && f.filtered >= max(lp.rows, fewFiltered) || f.r.w.Sides != nil && f.r.w.HoldReader && lp.rows > 0 && f.filtered >= 2*lp.rows {
 				return f.tooLong()
 			}
+			f.awaitNext(lp, next)
 			if err = f.room(ctx, lp, next.Start); err == nil {
 				f.reportSkipped(lp.Loop.Loop, next)
 			}
@@ -87,6 +93,7 @@ func (f *feed) run(ctx context.Context) (err error) {
 			l, from, follows = next, next.Start, true
 		case errors.Is(err, errOffPlan):
 			from, follows = f.now(), false
+			f.await(time.Time{}, 0)
 			l = f.loop(from)
 		case errors.Is(err, errEnough):
 			return nil
@@ -208,6 +215,7 @@ func (f *feed) pass(ctx context.Context, l *reading, due schedule.Due) error {
 	if err := f.nameRow(ctx); err != nil {
 		return err
 	}
+	l.due = due.At
 	if err := f.room(ctx, l, due.At); err != nil {
 		return err
 	}
@@ -304,6 +312,7 @@ func (f *feed) hand(ctx context.Context, l *reading, row *dispatch.Row) error {
 	default:
 		f.r.loop, f.r.passed = l.Loop.Loop, l.rows
 	}
+	f.r.awaited = time.Time{}
 	given := f.r.step(e, nil)
 	f.r.isNear(row)
 	f.r.mu.Unlock()
@@ -329,6 +338,8 @@ func (f *feed) room(ctx context.Context, l *reading, planned time.Time) error {
 		switch {
 		case room == dispatch.Free:
 			return ctx.Err()
+		case room == dispatch.Early && planned.Equal(l.due):
+			f.await(planned, inLoop)
 		case room == dispatch.Early:
 		case room == dispatch.Crowd:
 			f.logHeldBack()

@@ -279,7 +279,7 @@ func TestLoopsOfPhaseStart(t *testing.T) {
 			}}, &fake{}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(lead+time.Minute+5*time.Second, func() {
-			position, skew := b.gauges()
+			position, skew, _ := b.gauges()
 			want(t, "position in the third loop", position, 5*time.Second)
 			want(t, "skew", skew, time.Duration(0))
 			stop()

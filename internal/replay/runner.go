@@ -25,6 +25,7 @@ type Runner struct {
 	guard   guard
 	log     journal
 	shown   atomic.Pointer[view]
+	next    atomic.Int64       // planned instant at which the next row is due, in Unix ns; 0: unknown or none
 	echo    *openai.Echo       // header of answers that later requests of their session send back; nil: none
 	drain   atomic.Int64       // how long requests in flight may continue after a stop, in ns
 	cut     atomic.Bool        // a stop came before nothing was left
@@ -44,6 +45,7 @@ type Runner struct {
 	progress             // of a closed plan
 	left     *left       // of a closed plan
 	first    time.Time   // start of the first loop
+	awaited  time.Time   // planned instant of the row that the feed waits for; zero: it waits for none
 	patience *time.Timer // of the turns that go on after the handover; nil: it has not come
 	over     bool        // nothing is left and nothing will come
 

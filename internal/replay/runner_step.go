@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"replayd/internal/dispatch"
@@ -203,7 +204,11 @@ func (r *Runner) enter(l *dispatch.Loop) {
 		r.show()
 		r.count.SetClock(r.gauges)
 	}
-	r.count.LoopStarted(l.Number, l.Period)
+	idle, known := r.w.Plan.Idle(l.Period)
+	if !known {
+		idle = math.NaN()
+	}
+	r.count.LoopStarted(l.Number, l.Period, idle)
 	level := slog.LevelInfo
 	if r.closed || l.Period < time.Second { // such a loop can be over at once
 		level = slog.LevelDebug

@@ -32,6 +32,7 @@ type State struct {
 	Next     time.Duration // time until the next loop begins; 0 if there is none or none has begun
 	Period   time.Duration // start of a loop to start of the next loop
 	Skew     time.Duration // wall clock − the loop's own clock
+	Due      time.Time     // planned instant at which the next row is due; zero: unknown or none
 }
 
 // Pause drops waiting and due rows until Pause(false). Requests in flight continue, and so does the schedule. In a closed

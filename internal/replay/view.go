@@ -37,10 +37,35 @@ func (r *Runner) show() {
 	if b := r.guard.breaker; b.State() != limits.Closed {
 		v.guard = *b
 	}
+	r.showNext()
 	if now := r.shown.Load(); now == nil || now.moment != v.moment || !now.guard.SameAs(&v.guard) {
 		changed := v // v itself stays on the stack
 		r.shown.Store(&changed)
 	}
+}
+
+// showNext publishes the next due instant. The lock is held. The row that the feed waits for is due after those that were
+// read, and before a turn that waits for longer.
+func (r *Runner) showNext() {
+	at := r.d.NextDue()
+	if at.IsZero() || !r.awaited.IsZero() && r.awaited.Before(at) {
+		at = r.awaited
+	}
+	next := int64(0)
+	if !at.IsZero() && !r.over && !r.d.Leaves() {
+		next = at.UnixNano()
+	}
+	if r.next.Load() != next {
+		r.next.Store(next)
+	}
+}
+
+// due returns the next due instant; zero: unknown or none.
+func (r *Runner) due() time.Time {
+	if next := r.next.Load(); next != 0 {
+		return time.Unix(0, next).UTC()
+	}
+	return time.Time{}
 }
 
 // State returns the runner's current state. It takes no lock.
@@ -48,7 +73,7 @@ func (r *Runner) State() State {
 	v, c := r.shown.Load(), r.w.clock()
 	plays := v.plays && !v.warming // a loop of the warm-up is none of the plan
 	now := v.clock.Planned(c.Own)  // planned instant, by the loop's own clock
-	s := State{Phase: Running}
+	s := State{Phase: Running, Due: r.due()}
 	switch {
 	case v.over:
 		s.Phase = Over
@@ -76,10 +101,11 @@ func (r *Runner) State() State {
 	return s
 }
 
-// gauges returns, at the instant of a scrape, the trace time that is played, and the offset of the wall clock from the loop's own clock.
-func (r *Runner) gauges() (position, skew time.Duration) {
+// gauges returns, at the instant of a scrape, the trace time that is played, the offset of the wall clock from the loop's own clock, and
+// the next due instant.
+func (r *Runner) gauges() (position, skew time.Duration, due time.Time) {
 	v, c := r.shown.Load(), r.w.clock()
-	return r.w.Plan.Position(v.loop, v.clock.Planned(c.Own)), v.clock.Skew(c)
+	return r.w.Plan.Position(v.loop, v.clock.Planned(c.Own)), v.clock.Skew(c), r.due()
 }
 
 // Turn identifies what the holder of the lock does that the workload's runners share: it changes with each holder, and with each action of a long

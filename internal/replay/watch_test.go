@@ -94,7 +94,7 @@ func TestGuard(t *testing.T) {
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 1.0)
 		})
 		after(25*time.Second+101*time.Millisecond, func() {
-			want(t, "phase", b.State(), State{Phase: Running, Loop: b.State().Loop, Position: 25101 * time.Millisecond, Next: 34899 * time.Millisecond, Period: time.Minute})
+			want(t, "phase", b.State(), State{Phase: Running, Loop: b.State().Loop, Position: 25101 * time.Millisecond, Next: 34899 * time.Millisecond, Period: time.Minute, Due: b.State().Due})
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", ""), 0.0)
 		})
 		b.run(t, until(t, 30*time.Second+50*time.Millisecond), t.Context())
