@@ -42,6 +42,7 @@ func TestJudge(t *testing.T) {
 	none := measure.SLO{}
 	f(running, counts(100, 0, 100), ms, none, well, "all well")
 	f(running, measure.Ledger{}, 0, slo, well, "all well")
+	f(up(State{Phase: Running, Reason: "soon"}), measure.Ledger{}, 0, slo, well, "all well: soon")
 
 	f(State{Phase: Failed, Reason: "a.jsonl:3: bad"}, counts(1, 0, 1), 0, none, bad, "failed: a.jsonl:3: bad")
 	f(State{Phase: Running, TargetText: "does not answer: refused"}, counts(1, 0, 1), 0, none, bad, "the target does not answer: refused")
