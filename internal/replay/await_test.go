@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,6 +63,30 @@ func TestNextDue(t *testing.T) {
 		want(t, "log", lines, []string{
 			"2000-01-01T00:20:00 in 15m0s", "2000-01-01T01:00:00 in 35m5s", "2000-01-01T01:20:00 in 19m55s",
 		})
+	})
+}
+
+// More rows than are read ahead follow a gap: none of them is behind the next due instant. The gap is logged once, though the
+// feed waits for the loop and then for its first row.
+func TestNextDueOfManyRows(t *testing.T) {
+	hourly := schedule.Options{Repeat: schedule.Repeat{Mode: schedule.Loops, Align: schedule.WallClock, Every: time.Hour}}
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var at []time.Duration
+		for i := range 3000 {
+			at = append(at, 15*time.Minute+time.Duration(i)*time.Millisecond)
+		}
+		b := newBench(t, offsets(at...), hourly, &fake{forgets: true}, func(w *Workload) {
+			w.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		begin := time.Now().Add(75 * time.Minute)
+		time.AfterFunc(time.Until(begin)+2*time.Second+time.Microsecond, func() {
+			want(t, "due", b.due(), begin.Add(2001*time.Millisecond).UTC().Round(0))
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Until(begin)+3*time.Second, stop)
+		b.run(t, ctx, t.Context())
+		want(t, "log", strings.Count(log.String(), "next request due at 2000-01-01T01:15:00Z"), 1)
 	})
 }
 

@@ -52,7 +52,7 @@ func (r *Runner) showNext() {
 		at = r.awaited
 	}
 	next := int64(0)
-	if !at.IsZero() && !r.over && !r.d.Leaves() {
+	if !at.IsZero() {
 		next = at.UnixNano()
 	}
 	if r.next.Load() != next {
