@@ -80,8 +80,8 @@ func TestNextDueOfManyRows(t *testing.T) {
 			w.Log = slog.New(slog.NewTextHandler(&log, nil))
 		})
 		begin := time.Now().Add(75 * time.Minute)
-		time.AfterFunc(time.Until(begin)+2*time.Second+time.Microsecond, func() {
-			want(t, "due", b.due(), begin.Add(2001*time.Millisecond).UTC().Round(0))
+		time.AfterFunc(time.Until(begin)+1500*time.Millisecond+time.Microsecond, func() {
+			want(t, "due", b.due(), begin.Add(1501*time.Millisecond).UTC().Round(0))
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Until(begin)+3*time.Second, stop)
