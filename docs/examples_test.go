@@ -1,12 +1,14 @@
 package docs_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,12 +64,12 @@ func examples(t *testing.T) (all []example) {
 				} `yaml:"config"`
 				Canary map[string]any `yaml:"canary"`
 			}
-			if err := file.Decode(&values); err == io.EOF {
+			if err := file.Decode(&values); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				continue // no configuration has such a document: the count below shows it
 			}
-			found := append(values.Workloads, values.Config.Workloads...)
+			found := slices.Concat(values.Workloads, values.Config.Workloads)
 			if values.Canary != nil {
 				found = append(found, values.Canary)
 			}

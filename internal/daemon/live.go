@@ -140,7 +140,7 @@ func (w *workload) state(started time.Time) live.State {
 	switch {
 	case s.Phase == live.Warming:
 		s.Reason = fmt.Sprintf("%d requests that count nowhere", w.config.Warmup.Requests)
-	case (s.Phase == live.Waiting || s.Phase == live.Running) && r.Due.Sub(time.Now()) > schedule.Soon:
+	case (s.Phase == live.Waiting || s.Phase == live.Running) && time.Until(r.Due) > schedule.Soon:
 		s.Reason = "next request due at " + r.Due.UTC().Format(time.RFC3339)
 	}
 	if text := w.failure.Load(); text != nil {

@@ -56,6 +56,7 @@ func TestNextDue(t *testing.T) {
 		want(t, "after the stop", b.due(), time.Time{})
 		want(t, "series after the stop", b.counter(t, "replayd_next_due_timestamp_seconds", ""), 0.0)
 		var lines []string
+		want(t, "loops in the log", strings.Count(log.String(), "period=1h0m0s idle_ratio=0.996\n"), 2)
 		line := regexp.MustCompile(`next request due at (\S+)Z" workload=w in=(\S+)`)
 		for _, l := range line.FindAllStringSubmatch(log.String(), -1) {
 			lines = append(lines, l[1]+" in "+l[2])

@@ -204,16 +204,20 @@ func (r *Runner) enter(l *dispatch.Loop) {
 		r.show()
 		r.count.SetClock(r.gauges)
 	}
+	args := []any{"loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", l.Period}
 	idle, known := r.w.Plan.Idle(l.Period)
-	if !known {
+	switch {
+	case !known:
 		idle = math.NaN()
+	case idle > 0:
+		args = append(args, "idle_ratio", math.Round(1e3*idle)/1e3)
 	}
 	r.count.LoopStarted(l.Number, l.Period, idle)
 	level := slog.LevelInfo
 	if r.closed || l.Period < time.Second { // such a loop can be over at once
 		level = slog.LevelDebug
 	}
-	r.log.say(level, "entered loop", "loop", l.Number, "begins", l.Start.UTC().Format(time.RFC3339Nano), "period", l.Period)
+	r.log.say(level, "entered loop", args...)
 }
 
 // drop reports a dropped row, unless it is the warm-up's.

@@ -78,13 +78,14 @@ func TestGapsOfRowsInMemory(t *testing.T) {
 func TestNextDue(t *testing.T) {
 	offsets := []time.Duration{10 * sec, 20 * sec, 300 * sec}
 	for _, o := range []Options{
-		{Repeat: Repeat{Every: 10 * time.Minute}}, {Repeat: Repeat{Every: 10 * time.Minute, Align: WallClock}},
+		{Repeat: Repeat{Every: 10 * time.Minute}},
+		{Repeat: Repeat{Every: 10 * time.Minute, Align: WallClock}},
 		{Repeat: Repeat{Mode: Cron, Cron: "*/10 * * * *"}},
 	} {
 		p := plan(t, at(offsets...), o)
 		for now := time.Duration(0); now < 20*time.Minute; now += 10 * sec {
 			want := epoch.Add(20*time.Minute + offsets[0])
-			for loop := time.Duration(10 * time.Minute); loop >= 0; loop -= 10 * time.Minute {
+			for loop := 10 * time.Minute; loop >= 0; loop -= 10 * time.Minute {
 				for i := len(offsets) - 1; i >= 0; i-- {
 					if loop+offsets[i] >= now {
 						want = epoch.Add(loop + offsets[i])
