@@ -7,6 +7,9 @@ import "fmt"
 const inFleet = of
 
 const (
+	// The legend of a workload, the same everywhere: a series has its color by its name.
+	workloadName = "{{cluster}} {{namespace}} {{workload}} on {{target}} {{model}}"
+
 	byWorkload = `by (workload, target, model, cluster, namespace)`
 	byTarget   = `by (target, cluster, namespace)`
 	badNow     = `workload:replayd_bad_requests:ratio_rate5m{` + inFleet + `}`
@@ -73,8 +76,8 @@ func fleet() *board {
 		timeseries("Bad requests: the ten worst workloads", "percentunit",
 			"Fraction of bad requests over 5 minutes, of the ten workloads with the highest average in the time range. One workload alone has its own problem; several at once share a cluster, a release or a network.",
 			"ReplaydSLOBurnFast",
-			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, "{{cluster}} {{namespace}} {{workload}} on {{target}} {{model}}"}).
-			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}).shades(),
+			query{badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end()))`, workloadName}).
+			set(object{"min": 0}).custom(object{"axisSoftMax": 0.05, "fillOpacity": 0}),
 		timeseries("Firing alerts by name", "short",
 			"Firing alerts of replayd's rules. Critical: act now. Warning: act today. The runbook has a section for each. While an alert on the measurement fires, the others may be wrong.",
 			"How to read this",
@@ -91,7 +94,7 @@ func fleet() *board {
 			query{`sum(` + shardsOf + `)`, "should be"}, query{`sum(` + shardsThere + `)`, "there"},
 			query{shardsOf + ` - ` + shardsThere + ` > 0`, "missing of {{workload}} on {{target}}"}).
 			set(object{"min": 0, "decimals": 0}).dashed("^should be$", "text").colored("^there$", green).
-			colored("/^missing/", "red").override("/^missing/", "custom.fillOpacity", 40),
+			override("/^missing/", "custom.fillOpacity", 40),
 	)
 	b.row("By engine")
 	b.put(24, 9, engineTable())

@@ -212,6 +212,9 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }
 
+// byName gives a series a color by its name: a workload, target or replica keeps it from panel to panel, whatever else is drawn.
+const byName = "palette-classic-by-name"
+
 // timeseries draws lines over time.
 func timeseries(title, unit, description, section string, queries ...query) *panel {
 	p := newPanel("timeseries", title, unit, description, section, queries)
@@ -219,7 +222,7 @@ func timeseries(title, unit, description, section string, queries ...query) *pan
 		"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
 		"thresholdsStyle": object{"mode": "off"}, "stacking": object{"mode": "none", "group": "A"},
 	}
-	p.defaults()["color"] = object{"mode": "palette-classic"}
+	p.defaults()["color"] = object{"mode": byName}
 	p.Options = object{
 		"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
 		"tooltip": object{"mode": "multi", "sort": "desc"},
@@ -336,12 +339,6 @@ func (p *panel) override(pattern string, idsAndValues ...any) *panel {
 	}
 	p.FieldConfig["overrides"] = append(p.FieldConfig["overrides"].([]object),
 		object{"matcher": object{"id": "byRegexp", "options": pattern}, "properties": properties})
-	return p
-}
-
-// shades draws all series in shades of blue: the color says nothing about how well they are.
-func (p *panel) shades() *panel {
-	p.defaults()["color"] = object{"mode": "shades", "fixedColor": "blue"}
 	return p
 }
 

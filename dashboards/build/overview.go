@@ -18,7 +18,6 @@ func overview() *board {
 		queue     = `target:replayd_engine_requests_waiting:avg5m{` + onTarget + `}`
 		below     = `count(` + badNow + ` > ` + mayBeBad + `)`
 		reachable = `min by (cluster, namespace, target) (replayd_target_up{` + onTarget + `})`
-		byName    = "{{namespace}} {{workload}} on {{target}} {{model}}"
 	)
 	b.put(4, 4,
 		stat("Attainment", "percentunit", "Service attainment of the worst workload: good ÷ eligible requests of the last 5 minutes. Requests that the guard held back are not eligible. Red: a workload is below its objective, so its error budget burns. Fleet lists the workloads, worst first.",
@@ -40,13 +39,13 @@ func overview() *board {
 	}
 	b.put(24, 7, timeseries("Service attainment: the ten lowest workloads", "percentunit",
 		"Good ÷ eligible requests over 5 minutes, of the ten workloads with the lowest average in the time range. One workload alone has its own problem; several at once share a cluster, a release or a network.",
-		"ReplaydSLOBurnFast", query{`1 - (` + badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end())))`, byName}).
-		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).shades().opens("fleet"))
+		"ReplaydSLOBurnFast", query{`1 - (` + badNow + ` and topk(10, avg_over_time(` + badNow + `[$__range] @ end())))`, workloadName}).
+		set(object{"max": 1}).custom(object{"axisSoftMin": 0.95, "fillOpacity": 0}).opens("fleet"))
 	b.put(12, 7,
 		timeseries("TTFT p90 by workload", "s",
 			"p90 of TTFT of ok requests over 5 minutes, of the ten workloads with the highest average in the time range. Canary compares it with the same place of the trace before.",
-			"ReplaydTTFTRegression", query{ttft + ` and topk(10, avg_over_time(` + ttft + `[$__range] @ end()))`, byName}).
-			set(object{"min": 0}).custom(object{"fillOpacity": 0}).shades().opens("canary"),
+			"ReplaydTTFTRegression", query{ttft + ` and topk(10, avg_over_time(` + ttft + `[$__range] @ end()))`, workloadName}).
+			set(object{"min": 0}).custom(object{"fillOpacity": 0}).opens("canary"),
 		timeseries("Requests expected, good and bad", "reqps",
 			"Requests that fell due, and that were good or bad, over 5 minutes. Expected above the sum of the others: replayd dropped or held back requests; Replay health shows why.",
 			"ReplaydErrorRatio",
