@@ -89,7 +89,14 @@ func verdictNow() *panel {
 	return p.option(object{"colorMode": "background", "textMode": "value", "justifyMode": "center", "text": object{"valueSize": 44}}).empty("no comparison")
 }
 
-// reasons are the words of each reason why there is no verdict.
+// skipped is the most frequent reason why blocks gave no latencies, where none of 15 minutes gave any. A comparison says that it is
+// blind after four times the usual time of a block, which is long where few blocks counted before.
+func skipped() string {
+	return `(topk(1, sum by (reason) (increase(` + fromComparison("blocks_skipped_total", "") + `[15m])) > 0) unless on () (sum(increase(` +
+		fromComparison("blocks_total", `,metric="e2e"`) + `[15m])) > 0))`
+}
+
+// reasons are the words of each reason why there is no verdict, and of why blocks are skipped.
 var reasons = [][2]string{
 	{"queues", "blind: queues"},
 	{"few_calm", "blind: too few answers"},
@@ -106,18 +113,25 @@ var reasons = [][2]string{
 	{"pods_changed", "a pod was replaced or restarted"},
 	{"next_look", "no look at the pods decides yet"},
 	{"pods", "for the version"},
+	{"skipped: void", "blocks are skipped: too many void pairs"},
+	{"skipped: few_calm", "blocks are skipped: too few answers"},
+	{"skipped: no_values", "blocks are skipped: no answers"},
 }
 
 func why() *panel {
+	waits := `max by (reason) (` + fromComparison("undecided", `,reason="few_blocks"`) + `) == 1`
+	unchanged := `max(` + fromComparison("changed", "") + `) == 0`
 	p := stat("Why", "short",
-		"Mode verdict: the metrics with enough evidence for a fail, or the reason why there is no verdict; for the version: it holds for the version of the pods. Mode watch: the metrics that have changed. Blind: nothing is seen of latencies; with queues: lower the load (speed). Blocks too much alike: take longer blocks (min_time). docs/reference/metrics.md explains each reason.",
+		"Mode verdict: the metrics with enough evidence for a fail, or the reason why there is no verdict; for the version: it holds for the version of the pods. Mode watch: the metrics that have changed. Blind: nothing is seen of latencies; with queues: lower the load (speed). Blocks are skipped: no block of 15 minutes had latencies; with void pairs: open Replay health. Blocks too much alike: take longer blocks (min_time). docs/reference/metrics.md explains each reason.",
 		"ReplaydCandidateWorse",
-		query{`(max by (reason) (` + fromComparison("undecided", "") + `) == 1 or max by (reason) (` + fromComparison("blind", "") + `) == 1) unless on () ` + failed(), "{{reason}}"},
+		query{`(max by (reason) (` + fromComparison("undecided", `,reason!="few_blocks"`) + `) == 1 or max by (reason) (` + fromComparison("blind", "") + `) == 1 or (` +
+			waits + ` unless on () ` + skipped() + `)) unless on () ` + failed(), "{{reason}}"},
+		query{skipped() + ` and on () (` + waits + ` or ` + unchanged + `) unless on () (` + failed() + ` or ` + blind() + `)`, "skipped: {{reason}}"},
 		query{decisive() + ` >= on () group_left () ` + evidenceNeeded("worse") + ` and on () ` + failed(), "{{metric}} worse"},
 		query{passed(), "no latency is longer"},
 		query{`max by (scope) (` + fromComparison("scope", `,scope="pods"`) + `) == 1 and on () group(` + fromComparison("verdict", `,verdict=~"fail|pass"`) + ` == 1)`, "{{scope}}"},
 		query{`max by (metric, direction) (` + fromComparison("changed", "") + `) == 1`, "{{metric}} {{direction}}"},
-		query{`max(` + fromComparison("changed", "") + `) == 0 unless on () ` + blind(), "no change proven"}).thresholds("text")
+		query{unchanged + ` unless on () (` + blind() + ` or ` + skipped() + `)`, "no change proven"}).thresholds("text")
 	for _, r := range reasons {
 		p.override("^"+r[0]+"$", "displayName", r[1])
 	}
@@ -143,7 +157,7 @@ func blocksNeeded() *panel {
 	needed := `max(` + fromComparison("blocks_needed", "") + `)`
 	return stat("Blocks left", "short",
 		"How many more blocks decide, if they are like those so far; of several shards the most. No number decides: the candidate is too near to the tolerance, or there are no blocks. Mode watch never ends.",
-		"How to read this", query{needed + ` < Inf or on () -1 * (` + needed + ` == Inf)`, ""}).
+		"How to read this", query{needed + ` < Inf or on () -1 * (` + needed + ` == bool Inf)`, ""}).
 		thresholds("text").word("-1", "no number decides", "orange").word("0", "decided", "text").set(object{"decimals": 0}).empty("only in mode verdict")
 }
 

@@ -1,9 +1,16 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	verdicts "replayd/internal/canary"
 )
 
 // Lines of workloads, targets, replicas, processes and GPUs differ in color, and each keeps its color from panel to panel: Grafana
@@ -50,4 +57,72 @@ func matches(t *testing.T, matcher object, letter, shown string) bool {
 	}
 	pattern := regexp.MustCompile(`^/(.*)/$`).ReplaceAllString(matcher["options"].(string), "$1")
 	return regexp.MustCompile(pattern).MatchString(shown)
+}
+
+// A comparison without "bool" has the value of its left side, such as +Inf, and not 1. As a factor it must be one with 1, or the other
+// factor 0.
+func TestFactorsAreFlags(t *testing.T) {
+	each(t, func(where string, expr parser.Expr) {
+		parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+			product, ok := n.(*parser.BinaryExpr)
+			if !ok || product.Op != parser.MUL {
+				return nil
+			}
+			if product.LHS.String() == "0" {
+				return nil
+			}
+			for _, side := range []parser.Expr{product.LHS, product.RHS} {
+				for p, in := side.(*parser.ParenExpr); in; p, in = side.(*parser.ParenExpr) {
+					side = p.Expr
+				}
+				flag, ok := side.(*parser.BinaryExpr)
+				if ok && flag.Op.IsComparisonOperator() && !flag.ReturnBool && (flag.Op != parser.EQLC || flag.RHS.String() != "1") {
+					t.Errorf("%s: want 0 or 1 as a factor (== bool), got %s", where, product)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// "More blocks are needed" is only said while blocks count: where all are skipped, the panel says why, whether or not the comparison
+// calls itself blind yet.
+func TestWhyKnowsSkippedBlocks(t *testing.T) {
+	const skips = "replayd_comparison_blocks_skipped_total"
+	found, said := 0, false
+	for _, p := range comparison().all() {
+		if p.Title != "Why" {
+			continue
+		}
+		for _, q := range p.Targets {
+			expr, err := parser.NewParser(parser.Options{}).ParseExpr(filled(q.Expr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = said || q.LegendFormat == "skipped: {{reason}}" && strings.Contains(q.Expr, skips)
+			parser.Inspect(expr, func(n parser.Node, above []parser.Node) error {
+				s, ok := n.(*parser.VectorSelector)
+				if !ok || s.Name != "replayd_comparison_undecided" ||
+					slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == "reason" && !m.Matches("few_blocks") }) {
+					return nil
+				}
+				found++
+				if !slices.ContainsFunc(above, func(n parser.Node) bool {
+					b, ok := n.(*parser.BinaryExpr)
+					return ok && (b.Op == parser.LUNLESS && strings.Contains(b.RHS.String(), skips) || b.Op == parser.LAND && strings.Contains(b.LHS.String(), skips))
+				}) {
+					t.Errorf("%s: want few_blocks only where blocks are not skipped, got %s", q.RefID, q.Expr)
+				}
+				return nil
+			})
+		}
+		for _, reason := range verdicts.Skips {
+			if !strings.Contains(fmt.Sprint(p.FieldConfig), "skipped: "+string(reason)) {
+				t.Errorf("want words for blocks that are skipped because of %s", reason)
+			}
+		}
+	}
+	if found == 0 || !said {
+		t.Errorf("want few_blocks and the skipped blocks in the panel, got %d, %v", found, said)
+	}
 }
