@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // correlation holds client, engine and GPU of one target against one another on one time axis. Its first row fits a screen of 1440 × 900.
@@ -93,6 +94,23 @@ func mean(name, selector string) string {
 	return fmt.Sprintf(`(%s / %s)`, sum(name+"_sum"), sum(name+"_count"))
 }
 
+// lacks says in a panel's legend which of its figures the engine does not publish: none of the series, by their full names, is there in the
+// whole time range although the engine is known. Without any engine metrics the panel has no such line. The line itself is not drawn.
+func (p *panel) lacks(figure string, series ...string) *panel {
+	there := make([]string, len(series))
+	for i, name := range series {
+		there[i] = fmt.Sprintf("group(last_over_time(%s{%s}[$__range] @ end()))", name, onTarget)
+	}
+	legend := "{{engine}} does not publish " + figure
+	p.Targets = append(p.Targets, target{
+		RefID: string(rune('A' + len(p.Targets))), Datasource: prometheus(), LegendFormat: legend, Range: true, Interval: "$scrape",
+		Expr: fmt.Sprintf("0 * max by (engine) (replayd_engine_info{%s}) unless on () (%s)", onTarget, strings.Join(there, " or ")),
+	})
+	pattern := "/ does not publish " + figure + "$/"
+	return p.colored(pattern, "text").override(pattern, "custom.lineWidth", 0, "custom.fillOpacity", 0,
+		"custom.hideFrom", object{"tooltip": true, "viz": false, "legend": false})
+}
+
 // spread is the average of several series, and their minimum and maximum if there is more than one.
 func spread(each string) []query {
 	several := " and on () count(" + each + ") > 1"
@@ -130,7 +148,8 @@ func ofClient() (first, more []*panel) {
 			"Mean time per output token (TPOT) of replayd's ok requests, and of all requests that the engine finished. Both up: a larger batch or a slower GPU. Only the client's up: a proxy buffers chunks, or other clients have other answers. Engines without this metric have no line.",
 			"ReplaydTPOTRegression",
 			query{mean("replayd_engine_tpot_seconds", onTarget), "engine"}, query{mean("replayd_tpot_seconds", of), "client"}).
-			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue),
+			set(object{"min": 0}).colored("^engine$", orange).colored("^client$", blue).
+			lacks("TPOT", "replayd_engine_tpot_seconds", "replayd_engine_tpot_seconds_count"),
 	}
 	return first, more
 }
@@ -143,6 +162,8 @@ func ofEngine() (first, more []*panel) {
 	recorded := func(name string) string { return fmt.Sprintf(`max(target:replayd_%s{%s})`, name, onTarget) }
 	client, engine := mean("replayd_ttft_seconds", of), mean("replayd_engine_ttft_seconds", onTarget)
 	made, got := engineRate("replayd_engine_generation_tokens_total"), perSecond("replayd_tokens_total", `,kind="output"`)
+	// The engine generates for all workloads of the target, whichever is chosen.
+	all := `sum(rate(replayd_tokens_total{` + onTarget + `,kind="output"}[$__rate_interval]))`
 	prompt, looked := engineRate("replayd_engine_prompt_tokens_total"), engineRate("replayd_engine_prefix_cache_queries_tokens_total")
 	hits := engineRate("replayd_engine_prefix_cache_hits_tokens_total")
 	cached := fmt.Sprintf(`(%s + (%s or vector(0)))`, hits, engineRate("replayd_engine_external_prefix_cache_hits_tokens_total"))
@@ -155,37 +176,44 @@ func ofEngine() (first, more []*panel) {
 			query{fmt.Sprintf(`clamp_min(%s - (%s or vector(0)) - (%s or vector(0)), 0)`, engine, queue, prefill), "engine: else"},
 			query{fmt.Sprintf(`clamp_min(%s - %s, 0)`, client, engine), "network"},
 			query{client, "client"}).
-			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow"),
+			set(object{"min": 0}).stacked().line("client").colored("^client$", blue).colored("^network$", purple).colored("^engine: queue$", "red").colored("^engine: prefill$", orange).colored("^engine: else$", "yellow").
+			lacks("TTFT", "replayd_engine_ttft_seconds", "replayd_engine_ttft_seconds_count"),
 		timeseries("Requests in replayd and in the engine", "short",
-			"Requests that wait for a lane in replayd, are in flight, wait in the engine's queue, and run in the engine. A queue means more load than the engine can take. In flight above running plus queue: requests are held up in the network, a proxy or the API server. Running above in flight: other clients' traffic. While a prefill engine and a decode engine both have a request, it counts twice.",
+			"Requests that wait for a lane in replayd, are in flight, wait in the engine's queue, and run in the engine. A queue means more load than the engine can take. In flight above running plus queue: requests are held up in the network, a proxy or the API server. Running above in flight: other clients, or replayd's workloads that are not chosen. While a prefill engine and a decode engine both have a request, it counts twice.",
 			"ReplaydOverload",
 			query{fmt.Sprintf(`sum(replayd_requests_in_flight{%s})`, of), "in flight"},
 			query{"sum(" + gauge("requests_running") + ")", "engine: running (batch)"},
 			query{"sum(" + gauge("requests_waiting") + ")", "engine: waiting (queue)"},
 			query{fmt.Sprintf(`sum(replayd_requests_waiting{%s})`, of), "replayd: waiting for a lane"}).
-			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple),
+			set(object{"min": 0, "decimals": 0}).colored("^in flight$", blue).colored("^engine: running \\(batch\\)$", orange).colored("^engine: waiting \\(queue\\)$", "red").colored("^replayd: waiting for a lane$", purple).
+			lacks("running and waiting requests", "replayd_engine_requests_running", "replayd_engine_requests_waiting"),
 		timeseries("KV cache usage", "percentunit",
 			"Fraction of the KV cache in use: the average over replicas and ranks, and the fullest and the emptiest if there are several. Near 100 % the engine queues or preempts requests: reduce the load or the context length, or give the cache more memory.",
 			"ReplaydOverload", spread(gauge("kv_cache_usage_ratio"))...).
-			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95),
+			set(object{"min": 0, "max": 1}).colored("^average$", orange).custom(object{"fillOpacity": 0}).redFrom(0.95).
+			lacks("KV cache usage", "replayd_engine_kv_cache_usage_ratio"),
 		timeseries("Output tokens: engine, client, other clients", "si:tok/s",
-			"Output tokens per second that the engine generates, that replayd receives (counted at the end of ok answers), and the difference, which goes to other clients. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. Small values mean no other clients: replayd counts tokens when an answer ends, so long answers make the difference vary. Negative values are shown as 0.",
+			"Output tokens per second that the engine generates, that the chosen workloads and replayd's others on this target receive (counted at the end of ok answers), and the rest, which goes to other clients. Other clients' tokens while TTFT rises: the target is shared, and the guard should hold replayd back. Small values mean no other clients: replayd counts tokens when an answer ends, so long answers make the difference vary. Negative values are shown as 0.",
 			"ReplaydClientEngineDisagree",
-			query{made, "engine"}, query{got, "client"}, query{"clamp_min(" + made + " - " + got + ", 0)", "other clients"}).
-			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "purple"),
+			query{made, "engine"}, query{got, "client"}, query{all + " - " + got + " > 0.01", "replayd's other workloads"},
+			query{"clamp_min(" + made + " - " + all + ", 0)", "other clients"}).
+			colored("^engine$", orange).colored("^client$", blue).colored("^replayd's other workloads$", "super-light-blue").colored("^other clients$", "purple").
+			lacks("output tokens", "replayd_engine_generation_tokens_total"),
 	}
 	more = []*panel{
 		timeseries("Preemptions", "cps",
 			"Preemptions per second: requests that were removed from the batch because the KV cache was full, and must be computed again. Above 0, their streams pause: the load exceeds the cache.",
 			"ReplaydOverload", query{engineRate("replayd_engine_preemptions_total"), "preemptions"}).
-			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red"),
+			set(object{"min": 0, "decimals": 2}).custom(object{"axisSoftMax": 1}).colored("^preemptions$", "red").
+			lacks("preemptions", "replayd_engine_preemptions_total"),
 		timeseries("Prefix cache hit ratio", "percentunit",
 			"Fraction of prompt tokens found in the engine's prefix cache, or in one outside it, over 5 minutes: by the engine's metrics, by its answers to replayd, and for an endless cache over the whole trace. Far below the trace's ideal: evictions, a restart, or a router that sends turns of one session to several replicas.",
 			"ReplaydPrefixHitsLow",
 			query{recorded("engine_prefix_cache_hit_ratio:rate5m"), "engine"}, query{recorded("cached_tokens_ratio:rate5m"), "client's own"},
 			query{recorded("trace_prefix_hit_ratio:rate5m"), "the trace's ideal"}).
 			set(object{"min": 0, "max": 1}).colored("^engine$", orange).colored("^client's own$", blue).
-			dashed("^the trace's ideal$", green),
+			dashed("^the trace's ideal$", green).
+			lacks("prefix cache hits", "replayd_engine_prefix_cache_hits_tokens_total", "replayd_engine_prefix_cache_hit_ratio"),
 		timeseries("Prompt tokens: computed and cached", "si:tok/s",
 			"Prompt tokens per second that the engine received: found in the prefix cache or in one outside the engine, or to compute, which is the work of prefill. More to compute than before at the same place of the trace: the prefix cache has lost entries, and TTFT rises.",
 			"ReplaydPrefixHitsLow",
@@ -193,13 +221,15 @@ func ofEngine() (first, more []*panel) {
 			// prefix cache looks up none.
 			query{fmt.Sprintf(`clamp_min((%[1]s > %[2]s or %[2]s) - (%[3]s or vector(0)), 0)`, looked, prompt, cached), "to compute"},
 			query{cached, "found in a cache"}).
-			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in a cache$", green),
+			set(object{"min": 0}).stacked().colored("^to compute$", orange).colored("^found in a cache$", green).
+			lacks("prompt tokens", "replayd_engine_prompt_tokens_total"),
 		timeseries("Speculative decoding: accepted drafts", "percentunit",
-			"Fraction of the drafted tokens that the model accepted. Below its usual value: other prompts, another sampling, or a draft model that does not fit; each step then yields fewer tokens, and TPOT rises. Empty: the engine does not draft, or does not say so.",
+			"Fraction of the drafted tokens that the model accepted. Below its usual value: other prompts, another sampling, or a draft model that does not fit; each step then yields fewer tokens, and TPOT rises. The engine does not publish drafts: it does not draft, or does not say so.",
 			"ReplaydTPOTRegression",
 			query{engineRate("replayd_engine_speculative_accepted_tokens_total") + " / (" + engineRate("replayd_engine_speculative_drafted_tokens_total") + " > 0)", "accepted"},
 			query{"avg(" + gauge("speculative_acceptance_ratio") + " > 0)", "accepted, by the engine's ratio"}).
-			set(object{"min": 0, "max": 1}).colored("^accepted", green),
+			set(object{"min": 0, "max": 1}).colored("^accepted", green).
+			lacks("drafts", "replayd_engine_speculative_drafted_tokens_total", "replayd_engine_speculative_acceptance_ratio"),
 	}
 	return first, more
 }
