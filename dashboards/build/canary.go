@@ -31,14 +31,14 @@ func canary() *board {
 	b.row("Outcomes")
 	b.put(8, 8, goodOverTime(), whyNotGood(), outcomes())
 
-	b.row("Sessions")
-	b.put(6, 8, sessionOutcomes(), makespans(), sessionParts(), cachedOfSessions())
+	b.collapsedRow("Sessions: conversations, and runs of agents")
+	b.put(6, 8, sessionPanels()...)
 
 	b.row("Load: the same work as before?")
 	b.put(8, 8, expectedAndFinished(), tokens("output", "Output tokens", "Output tokens of ok requests, counted when they end. Reasoning tokens are part of the output. Below the pale line with the same number of requests: answers are shorter than the trace asks for, or requests fail.", "reasoning"),
 		tokens("prompt", "Prompt tokens", "Prompt tokens of ok requests, counted when they end. Cached tokens were found in the engine's prefix cache, if the engine reports them. Fewer cached tokens for the same prompts: the cache has lost them, and TTFT rises.", "cached"),
 		placeInTrace(), atOnce(), otherLength())
-	return b
+	return b.restNeeds("No request of this workload ended ok in this time.")
 }
 
 // share is the service attainment, good ÷ eligible. As in workload:replayd_bad_requests:ratio_rate5m, it has no value

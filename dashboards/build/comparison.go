@@ -40,7 +40,7 @@ func comparison() *board {
 
 	b.row("Is there evidence at all?")
 	b.put(6, 7, pairsAndBlocks(), skippedBlocks(), voidPairs(), blockCorrelation())
-	return b
+	return b.restNeeds("No pair of this comparison in this time.")
 }
 
 // fromComparison is a series of the chosen comparison. with is empty or has further matchers.

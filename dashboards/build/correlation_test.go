@@ -30,7 +30,9 @@ func TestMissingFiguresOfAnEngineAreTold(t *testing.T) {
 				read = append(read, labelOf(s, labels.MetricName))
 			}
 		}
-		ofEngine := slices.ContainsFunc(read, func(name string) bool { return strings.HasPrefix(strings.TrimPrefix(name, "target:"), "replayd_engine_") })
+		ofEngine := slices.ContainsFunc(read, func(name string) bool {
+			return strings.HasPrefix(strings.TrimPrefix(name, "target:"), "replayd_engine_")
+		})
 		if router || !ofEngine {
 			continue
 		}

@@ -98,7 +98,7 @@ func fleet() *board {
 	)
 	b.row("By engine")
 	b.put(24, 9, engineTable())
-	return b
+	return b.restNeeds("No workload of this selection in this time.")
 }
 
 // toWorkloads joins a value of a target to each of its workloads, so that their rows show it.

@@ -139,6 +139,9 @@ func (b *board) row(title string) { b.beginRow(title, false) }
 func (b *board) collapsedRow(title string) { b.beginRow(title, true) }
 
 func (b *board) beginRow(title string, collapsed bool) {
+	if b.inside != nil { // the next row is right below a collapsed one
+		b.y, b.x, b.high = b.inside.GridPos.Y+1, 0, 0
+	}
 	b.newLine()
 	b.last++
 	p := &panel{ID: b.last, Type: "row", Title: title, Collapsed: &collapsed, GridPos: gridPos{0, b.y, 24, 1}}
@@ -353,6 +356,16 @@ func (p *panel) coloredQuery(letter, color string) *panel {
 
 // needs says in the place of a panel without data what it needs.
 func (p *panel) needs(text string) *panel { return p.set(object{"noValue": text}) }
+
+// restNeeds says what the panels need that have no text of their own. A table would have it in each empty cell.
+func (b *board) restNeeds(text string) *board {
+	for _, p := range b.all() {
+		if p.Type != "row" && p.Type != "table" && p.defaults()["noValue"] == nil {
+			p.needs(text)
+		}
+	}
+	return b
+}
 
 // exemplarsOf has Grafana ask for single requests behind the series of a legend, and draw them as dots.
 func (p *panel) exemplarsOf(legend string) {

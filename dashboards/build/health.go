@@ -39,8 +39,10 @@ func health() *board {
 	b.put(8, 8, ownCPU(), ownMemory(), ownGoroutines(), ownPauses(), wallClocks(), changes())
 
 	b.row("Engines and GPUs: are they scraped?")
-	b.put(8, 8, unread(), scrapeTime(), scrapeFailures())
-	return b
+	for _, p := range []*panel{unread(), scrapeTime(), scrapeFailures()} {
+		b.put(8, 8, p.needs("No page of an engine or a GPU is scraped: see metrics.url and gpus in docs/reference/configuration.md."))
+	}
+	return b.restNeeds("No request of this workload in this time, or Prometheus does not scrape the process.")
 }
 
 // rateOf sums the rates of a counter.

@@ -53,5 +53,5 @@ func overview() *board {
 			query{`clamp_min(sum(` + eligible + `) - sum(` + good + `), 0)`, "bad"}).
 			set(object{"min": 0}).colored("^expected$", blue).colored("^good$", green).colored("^bad$", "red").opens("health"),
 	)
-	return b
+	return b.restNeeds("No workload of this selection in this time.")
 }

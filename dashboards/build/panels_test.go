@@ -126,3 +126,24 @@ func TestWhyKnowsSkippedBlocks(t *testing.T) {
 		t.Errorf("want few_blocks and the skipped blocks in the panel, got %d, %v", found, said)
 	}
 }
+
+// No panel is a bare "No data": each says what it needs, also those of rows that are closed. The row of what few workloads have is closed.
+func TestEmptyPanelsSayWhy(t *testing.T) {
+	closed := []string{}
+	for name, b := range boards() {
+		for _, p := range b.all() {
+			if p.Type == "row" {
+				if *p.Collapsed && strings.HasPrefix(name, "canary") {
+					closed = append(closed, strings.Fields(p.Title)[0])
+				}
+				continue
+			}
+			if text, _ := p.defaults()["noValue"].(string); (text == "") != (p.Type == "table") { // a table has it in each empty cell
+				t.Errorf("%s: %q: want a text for where there is no data, and none in a table; got %q", name, p.Title, text)
+			}
+		}
+	}
+	if !slices.Equal(closed, []string{"Sessions:"}) {
+		t.Errorf("canary.json: want the sessions in a closed row, got %q", closed)
+	}
+}

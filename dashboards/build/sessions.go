@@ -4,6 +4,14 @@ import "fmt"
 
 // The panels of sessions look back over an hour: sessions take minutes to hours, and few of them end in a minute.
 
+func sessionPanels() []*panel {
+	all := []*panel{sessionOutcomes(), makespans(), sessionParts(), cachedOfSessions()}
+	for _, p := range all {
+		p.needs("No session has ended here: rows have no session, or sessions take longer. See Sessions in docs/reference/metrics.md.")
+	}
+	return all
+}
+
 func sessionOutcomes() *panel {
 	return timeseries("Sessions by outcome", "short",
 		"Sessions that ended in the last hour, and those in progress. Failed: one of its requests failed or found no lane. Cut: ended by a pause, the budget, a stop or a reload, not by the service. Only green is good.",
