@@ -24,6 +24,7 @@ func boards() map[string]*board {
 	} {
 		all[name] = of()
 		all[name].rewrite(all[name].equals)
+		all[name].tellBuckets()
 		b := of()
 		b.rewrite(b.equals)
 		if b.rewrite(native) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,5 +146,44 @@ func TestEmptyPanelsSayWhy(t *testing.T) {
 	}
 	if !slices.Equal(closed, []string{"Sessions:"}) {
 		t.Errorf("canary.json: want the sessions in a closed row, got %q", closed)
+	}
+}
+
+// A panel with quantiles of classic buckets says how wide they are, by a bucket that the histogram has. One of native histograms does not.
+func TestCoarseQuantilesAreTold(t *testing.T) {
+	text, err := os.ReadFile(repository + "/docs/reference/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounds := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\| ([\w ,]+) \| ([\d. ]+) \|$`).FindAllStringSubmatch(string(text), -1) {
+		for name := range strings.SplitSeq(m[1], ", ") {
+			bounds[strings.ToLower(strings.ReplaceAll(name, " ", "_"))] = " " + m[2] + " "
+		}
+	}
+	drawn := map[string]bool{}
+	for name, b := range boards() {
+		for _, p := range b.all() {
+			said := regexp.MustCompile(`of classic buckets.*, such as ([\d.]+) to ([\d.]+) s; .* within 10 %: see Histograms in docs/reference/metrics.md\.`).FindStringSubmatch(p.Description)
+			var of string
+			for _, q := range p.Targets {
+				if m := regexp.MustCompile(`histogram_quantile\([^{]*replayd_(\w+)_seconds_bucket|replayd_(\w+)_seconds:quantile`).FindStringSubmatch(q.Expr); m != nil {
+					of = m[1] + m[2]
+				}
+			}
+			if native := strings.HasPrefix(name, "native/"); (of != "" && !native) != (said != nil) {
+				t.Errorf("%s: %q: want it said that quantiles are of classic buckets where they are, and only there; got %q", name, p.Title, p.Description)
+			}
+			if said == nil {
+				continue
+			}
+			drawn[of] = true
+			if !strings.Contains(bounds[of], " "+said[1]+" "+said[2]+" ") {
+				t.Errorf("%s: %q: want a bucket of %s (%s), got %s to %s", name, p.Title, of, bounds[of], said[1], said[2])
+			}
+		}
+	}
+	if len(drawn) != len(wideBuckets) {
+		t.Errorf("want panels of all of %v, got %v", wideBuckets, drawn)
 	}
 }
