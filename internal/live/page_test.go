@@ -250,3 +250,30 @@ func TestEveryOutcomeHasItsMeaning(t *testing.T) {
 		}
 	}
 }
+
+// TestWideTablesScroll: a table of more than three columns scrolls in its card on a narrow screen, by touch and by keyboard. That of the
+// summary leaves columns out instead.
+func TestWideTablesScroll(t *testing.T) {
+	text, err := assets.ReadFile("assets/" + pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scrolls := regexp.MustCompile(`<div class="wide" role="region" tabindex="0"[^>]*>$`)
+	if css := get(New(Options{}), http.MethodGet, "/live/live.css", nil).Body.String(); !strings.Contains(css, ".wide { overflow-x: auto; }") {
+		t.Error("live.css: want .wide to scroll")
+	}
+	parts, found := strings.Split(string(text), "<table"), 0
+	for i, part := range parts[1:] {
+		table, _, _ := strings.Cut(part, "</table>")
+		if strings.Count(table, "<th ")+strings.Count(table, "<th>") <= 3 || strings.Contains(table, `class="n w3"`) {
+			continue
+		}
+		found++
+		if !scrolls.MatchString(parts[i]) {
+			t.Errorf("want the table in %v: %s", scrolls, table)
+		}
+	}
+	if found != 2 {
+		t.Errorf("want two wide tables, of minutes and of comparisons, got %d", found)
+	}
+}

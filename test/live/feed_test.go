@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"replayd/internal/canary"
+	"replayd/internal/comparison"
 	"replayd/internal/live"
 	"replayd/internal/measure"
 	"replayd/internal/metrics"
@@ -111,6 +113,25 @@ func gpus() []scrape.Values {
 	}}}
 }
 
+// rollouts returns a comparison whose table has all its figures, under a name as long as they may be.
+func rollouts() []comparison.Status {
+	o := canary.Defaults()
+	o.MinTime = 20 * time.Second
+	c := canary.New(o)
+	for i := range 800 {
+		p := canary.Pair{At: time.Unix(int64(i), 0)}
+		for side := range p.Requests {
+			d := time.Duration(100+i%7) * time.Millisecond
+			p.Requests[side] = canary.Request{Sent: p.At, First: p.At.Add(d), End: p.At.Add(2 * d), TTFT: d, TPOT: d / 10, E2E: 2 * d}
+		}
+		c.Add(&p)
+	}
+	return []comparison.Status{{
+		Name: longName, Workload: "chat", Baseline: "vllm-0-24-0.inference.svc.cluster.local", Candidate: "canary", Options: o,
+		Epoch: time.Unix(0, 0), Judgment: c.Judge(),
+	}}
+}
+
 // A site is a Board with loads behind an http.Server.
 type site struct {
 	board *live.Board
@@ -127,7 +148,7 @@ func serve(t *testing.T, address string, names ...string) (s site, at string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := live.New(live.Options{Version: "1.2.3", Engines: engines(), GPUs: gpus})
+	b := live.New(live.Options{Version: "1.2.3", Engines: engines(), GPUs: gpus, Comparisons: rollouts})
 	var loads []*load
 	for i, name := range names {
 		loads = append(loads, newLoad(b, name, i == 1))

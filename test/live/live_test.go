@@ -34,6 +34,7 @@ func TestPage(t *testing.T) {
 				p.picture(t, fmt.Sprintf("%d-%s.png", width, scheme))
 				p.eval(t, `document.querySelectorAll('details').forEach(d => { d.open = true })`, nil)
 				p.until(t, `document.querySelectorAll('.outcomes tbody tr').length >= 3 * 20`)
+				p.until(t, `document.querySelectorAll('#comparisons tbody tr').length > 3`)
 				p.figures(t)
 				p.moves(t)
 				p.fits(t, width)

@@ -86,7 +86,7 @@ export class Card {
     this.errors = this.errors.sort((a, b) => b.at - a.at).slice(0, 10)
   }
 
-  // The rows' values of one kind, the newest last; null where there was none yet.
+  // Values of one kind, the newest last; null where there was none.
   column(name) {
     const i = this.board.columns.indexOf(name)
     return Array(this.board.slots - this.rows.length).fill(null).concat(this.rows.map(r => r[i]))
@@ -159,7 +159,7 @@ export class Card {
     for (const [name, n] of Object.entries({ expected: f.expected, finished: f.finished, dropped: f.dropped, flying: f.in_flight, waiting: f.waiting })) put(t[name], count(n))
   }
 
-  // What the engine and its GPUs report of themselves, of all their traffic.
+  // What engine and GPUs report, of all their traffic.
   fillServer() {
     const s = this.f.server, el = this.el.querySelector('.server')
     el.hidden = !s

@@ -1,4 +1,4 @@
-// The page: it listens to replayd, keeps the summary and the cards, and says how old what it shows is.
+// Listens to replayd, keeps the summary and the cards, and says how old they are.
 import { Card, cells, copy, list, make, put } from './card.js'
 import { latency, long, percent, short, time } from './words.js'
 
@@ -48,11 +48,11 @@ function show({ verdict, comparisons }) {
   put(top, verdict.text)
   top.dataset.level = verdict.level
   document.title = `${{ bad: '✕ ', warn: '▲ ' }[verdict.level] ?? ''}${verdict.text} · replayd`
-  list($('comparisons'), comparisons, () => copy('versus'), ({ children: [name, text, table] }, c) => {
+  list($('comparisons'), comparisons, () => copy('versus'), ({ children: [name, text, wide] }, c) => {
     put(name, c.name)
     name.dataset.level = c.level
     put(text, c.text)
-    list(table.tBodies[0], c.rows, cells(3), (tr, row) => row.forEach((v, i) => put(tr.cells[i], v)))
+    list(wide.firstChild.tBodies[0], c.rows, cells(3), (tr, row) => row.forEach((v, i) => put(tr.cells[i], v)))
   })
   for (const card of order) card.fill()
   summary()
@@ -140,7 +140,7 @@ function connect() {
   source.onerror = () => { broken = true; pulse() }
 }
 
-// How old the figures are. A stream that the browser has given up is opened anew; one that is silent gets more time for it.
+// How old the figures are. A stream that the browser gave up is opened anew; a silent one gets more time.
 function pulse() {
   const now = Date.now(), age = Math.max(0, (now - heard) / 1000), silent = (now - Math.max(heard, tried)) / 1000
   const gone = broken || age >= lost
