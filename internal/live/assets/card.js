@@ -62,7 +62,7 @@ export class Card {
     this.describe(board, w)
   }
 
-  // All anew: at the first event, after a reload, after a lost connection.
+  // At the first event, after a reload or a lost connection.
   describe(board, w) {
     this.board = board
     this.w = w

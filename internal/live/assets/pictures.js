@@ -1,5 +1,4 @@
-// The pictures of a card. Each is made once and changed with its figures. What a screen reader says
-// of a picture changes every ten seconds at most.
+// The pictures of a card, made once and changed with its figures. What a screen reader says changes every ten seconds at most.
 import * as draw from './draw.js'
 import { clock, latency, long, round, short } from './words.js'
 
@@ -9,7 +8,7 @@ function say(plot, text) {
   plot.setAttribute('aria-label', text)
 }
 
-// The load of the trace over its own time.
+// The trace's load over its own time.
 export class Curve {
   constructor(figure, t, w) {
     const { bin } = w.curve
@@ -59,7 +58,7 @@ export function rates(plot, columns) {
   return high
 }
 
-// p50 as a line, from it to p99 a band; what of the band is over a service level stands out.
+// p50 as a line, to p99 a band; the part over a service level stands out.
 export function band(figure, p50, p99, slo, slotSeconds, minute) {
   const plot = figure.querySelector('.plot'), n = p50.length
   const paths = plot.paths ??= draw.picture(plot, n, ['band', 'over', 'p99', 'p50'])
