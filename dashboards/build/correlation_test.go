@@ -27,7 +27,7 @@ func TestMissingFiguresOfAnEngineAreTold(t *testing.T) {
 				continue
 			}
 			for _, s := range parser.ExtractSelectors(expr) {
-				read = append(read, labelOf(s, labels.MetricName))
+				read = append(read, labelOf(s, "__name__"))
 			}
 		}
 		ofEngine := slices.ContainsFunc(read, func(name string) bool {
@@ -43,12 +43,12 @@ func TestMissingFiguresOfAnEngineAreTold(t *testing.T) {
 		}
 		told++
 		for _, s := range parser.ExtractSelectors(unless.LHS) {
-			if name := labelOf(s, labels.MetricName); name != "replayd_engine_info" {
+			if name := labelOf(s, "__name__"); name != "replayd_engine_info" {
 				t.Errorf("%q: want the text where an engine is known, got %s", p.Title, name)
 			}
 		}
 		for _, s := range parser.ExtractSelectors(unless.RHS) {
-			name := strings.TrimSuffix(labelOf(s, labels.MetricName), "_count")
+			name := strings.TrimSuffix(labelOf(s, "__name__"), "_count")
 			short := strings.TrimSuffix(strings.TrimSuffix(name, "_total"), "s_tokens") // the recorded ratio of hits has neither
 			if !slices.ContainsFunc(read, func(r string) bool { return strings.Contains(r, short) }) {
 				t.Errorf("%q: want figures that the panel draws, got %s beside %q", p.Title, name, read)

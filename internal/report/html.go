@@ -74,9 +74,14 @@ func (l runData) lead() string {
 }
 
 func (l runData) tiles() []Tile {
-	all := append(attainmentTiles(l.Run), cacheTile(l.Run))
+	all, last := attainmentTiles(l.Run)
+	if cache := cacheTile(l.Run); cache.Level == Bad {
+		all = append(all, cache)
+	} else {
+		last = append(last, cache)
+	}
 	if len(l.rows) == 0 {
-		return all
+		return append(all, last...)
 	}
 	rate := func(name, tag, unit string) {
 		if v := l.single(tag); !math.IsNaN(v) {
@@ -118,7 +123,7 @@ func (l runData) tiles() []Tile {
 		}
 		all = append(all, tile)
 	}
-	return all
+	return append(all, last...)
 }
 
 func (l runData) facts() (facts Facts) {

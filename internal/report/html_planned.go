@@ -9,23 +9,33 @@ import (
 	"replayd/internal/result"
 )
 
-func attainmentTiles(r result.Run) []Tile {
+// attainmentTiles are the first tiles of a page, and one for its end. Without an SLO every ok request is good, so the attainments say less than
+// the latencies: they are one tile, at the end.
+func attainmentTiles(r result.Run) (first, last []Tile) {
 	if r.Picked {
-		return nil
+		return nil, nil
 	}
-	if r.Ledger == nil {
-		return []Tile{{Name: "Attainment", Text: "not known", Note: result.UnknownLedger}}
+	judged := len(r.Settings.SLO) > 0
+	switch {
+	case r.Ledger == nil && judged:
+		return []Tile{{Name: "Attainment", Text: "not known", Note: result.UnknownLedger}}, nil
+	case r.Ledger == nil:
+		return nil, []Tile{{Name: "Ok of expected", Text: "not known", Note: result.UnknownLedger}}
 	}
 	l := *r.Ledger
 	ofExpected, ofEligible := result.AttainmentTexts(l)
-	tiles := []Tile{
-		{Name: "Attainment", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected},
-		{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
+	if judged {
+		first = []Tile{
+			{Name: "Attainment", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected},
+			{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
+		}
+	} else {
+		last = []Tile{{Name: "Ok of expected", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected + "; there is no SLO"}}
 	}
 	if n := l.Unsent(); n > 0 {
-		tiles = append(tiles, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), result.WhyDropped(l)), Level: Bad})
+		first = append(first, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), result.WhyDropped(l)), Level: Bad})
 	}
-	return tiles
+	return first, last
 }
 
 func cacheTile(r result.Run) Tile {

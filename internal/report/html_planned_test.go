@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestPlannedLoad(t *testing.T) {
 			},
 			lead:  "300 of 400 expected requests in 4 min 59 s, 100 dropped (90 overload, 10 guard); all that were sent ended ok.",
 			trust: "The load was not the planned one: 100 of 400 expected requests were never sent (90 overload, 10 guard); 99 % of the sent requests were at most 100 µs late",
-			says:  []string{"100 good of 400 expected", "100 good of 300 eligible", "25 %", "33.3 %"},
+			says:  []string{"100 good of 400 expected; there is no SLO", "25 %"},
 			not:   []string{"all ok", "The load was the planned one"},
 		},
 		"all sent": {
@@ -92,5 +93,32 @@ func TestPlannedLoad(t *testing.T) {
 				t.Errorf("%s: want no %q on the page", name, said)
 			}
 		}
+	}
+}
+
+// Without an SLO the latencies come first, and one tile at the end says what was ok of the expected. With one the attainments are first.
+func TestTilesBeginWithWhatIsJudged(t *testing.T) {
+	run := result.Run{
+		Rows:   steps3(100, 100, 100).rows,
+		Ledger: &measure.Ledger{Expected: 300, Good: 299, Eligible: 300, Outcomes: map[measure.Outcome]int64{measure.OK: 300}},
+	}
+	names := func(run result.Run) (all []string) {
+		for _, tile := range pageOf(run).Tiles {
+			all = append(all, tile.Name)
+		}
+		return all
+	}
+	at := slices.Index[[]string]
+	without := names(run)
+	if i := at(without, "TTFT p50"); i < 0 || at(without, "Ok of expected") < i || at(without, "Prefix cache") < i || at(without, "Attainment") >= 0 {
+		t.Errorf("without an SLO: want TTFT before what was ok, and no attainment, got %q", without)
+	}
+	run.Ledger.Expected, run.Ledger.Dropped = 310, map[measure.DropReason]int64{measure.Overload: 10}
+	if got := names(run); got[0] != "Never sent" {
+		t.Errorf("want what was never sent first, got %q", got)
+	}
+	run.Settings.SLO = measure.SLO{{Quantity: measure.TTFT, Limit: 150}}
+	if got := names(run); !slices.Equal(got[:3], []string{"Attainment", "Service attainment", "Never sent"}) || at(got, "Ok of expected") >= 0 {
+		t.Errorf("with an SLO: want the attainments first, got %q", got)
 	}
 }

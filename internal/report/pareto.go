@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"replayd/internal/chart"
 	"replayd/internal/number"
@@ -26,6 +27,7 @@ type ParetoPoint struct {
 	Attainment  string  // good ÷ expected, in percent; "" without an SLO or a ledger
 
 	user, output stats.Interval // intervals of PerUser and of Total (PerGPU in a plot)
+	short        bool           // too short to judge: there are no intervals
 }
 
 // ParetoOf returns the point of a run.
@@ -41,7 +43,7 @@ func (l runData) pareto() ParetoPoint {
 		TTFT99: l.of("time_to_first_token").Percentile(99), Attainment: attainment,
 		Name: l.name(), Concurrency: l.Settings.Concurrency, GPUs: l.Settings.GPUs, user: user, output: output,
 		PerUser: user.Value, Total: l.single("output_token_throughput"), TTFT: l.single("time_to_first_token"),
-		Requests: l.single("request_throughput"), Good: l.single("goodput"),
+		Requests: l.single("request_throughput"), Good: l.single("goodput"), short: l.blocks < fewestBlocks,
 	}
 }
 
@@ -65,8 +67,8 @@ const kneeShare = 0.95
 
 // Knee returns the index of the run at the knee, beyond which more load brings no more throughput: the run of the
 // lowest concurrency that reaches 95 % of the highest output tokens/s. Text describes the knee. At is −1 if output
-// still rises at the highest concurrency; text says so. At is −1 and text is "" if fewer than three different
-// concurrencies have runs with tokens. The points may be in any order.
+// still rises at the highest concurrency, or if a run is too short to judge; text says so. At is −1 and text is "" if
+// fewer than three different concurrencies have runs with tokens. The points may be in any order.
 func Knee(points []ParetoPoint) (at int, text string) {
 	var order []int
 	for i, p := range points {
@@ -78,6 +80,9 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	different := slices.CompactFunc(slices.Clone(order), func(a, b int) bool { return points[a].Concurrency == points[b].Concurrency })
 	if len(different) < 3 {
 		return -1, ""
+	}
+	if text := tooShort(points, order); text != "" {
+		return -1, "whether there is a knee cannot be told: " + text
 	}
 	most := 0.0
 	for _, i := range order {
@@ -95,6 +100,25 @@ func Knee(points []ParetoPoint) (at int, text string) {
 	return at, fmt.Sprintf(
 		"the knee is at concurrency %d, %s output tokens/s; up to concurrency %d they rise by at most %s %%",
 		p.Concurrency, number.Short(p.Total), last.Concurrency, number.Digits(100*(most/p.Total-1), 2))
+}
+
+// tooShort lists the concurrencies, in order, of runs that are too short to judge, or "".
+func tooShort(points []ParetoPoint, order []int) string {
+	var short []string
+	for _, i := range order {
+		if p := points[i]; p.short {
+			short = append(short, number.Whole(p.Concurrency))
+		}
+	}
+	short = slices.Compact(short)
+	switch n := len(short); n {
+	case 0:
+		return ""
+	case 1:
+		return "the run at concurrency " + short[0] + " is too short to judge"
+	default:
+		return "the runs at concurrency " + strings.Join(short[:n-1], ", ") + " and " + short[n-1] + " are too short to judge"
+	}
 }
 
 // capacityRate is the request rate, in requests/s, for which
@@ -165,7 +189,7 @@ func tradeOff(points []ParetoPoint) Section {
 		s.Text = append(s.Text, "The number of GPUs is not known for every run, so the plot shows the total output instead of the output per GPU.")
 	}
 	s.Text = append(s.Text, fmt.Sprintf("The knee is the lowest concurrency that reaches %g %% of the highest output. "+
-		"A run is dominated if another run is better in both directions and their 95 %% intervals do not overlap. A run that is too short for intervals is not dominated.", 100*kneeShare))
+		"A run is dominated if another run is better in both directions and their 95 %% intervals do not overlap. A run that is too short for intervals is not judged.", 100*kneeShare))
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}
@@ -200,6 +224,7 @@ func paretoPlots(points []ParetoPoint, knee int, y chart.Axis) []chart.Plot {
 	front := frontier(points)
 	on := chart.Series{Name: "not dominated", Kind: chart.Points}
 	off := chart.Series{Name: "dominated", Kind: chart.Points}
+	unjudged := chart.Series{Name: "too short to judge", Kind: chart.Points}
 	line := chart.Series{Kind: chart.Line, Soft: true}
 	var best []ParetoPoint
 	for i, p := range points {
@@ -211,7 +236,10 @@ func paretoPlots(points []ParetoPoint, knee int, y chart.Axis) []chart.Plot {
 			name += " (knee)"
 		}
 		into := &off
-		if front[i] {
+		switch {
+		case p.short:
+			into = &unjudged
+		case front[i]:
 			into, best = &on, append(best, p)
 		}
 		into.Add(p.user.Value, p.output.Value)
@@ -221,16 +249,14 @@ func paretoPlots(points []ParetoPoint, knee int, y chart.Axis) []chart.Plot {
 	for _, p := range best {
 		line.Add(p.user.Value, p.output.Value)
 	}
-	if len(on.X) == 0 {
+	all := slices.DeleteFunc([]chart.Series{line, on, off, unjudged}, func(s chart.Series) bool { return len(s.X) == 0 })
+	if len(all) == 0 {
 		return nil
 	}
 	p := chart.Plot{
 		Title: "Throughput against speed for each user: up and right is better",
 		X:     chart.Axis{Label: "output per user", Unit: "tokens/s per user", Zero: true}, Y: y,
-		Series: []chart.Series{line, on}, Wide: true, Table: new(ParetoTable(points)),
-	}
-	if len(off.X) > 0 {
-		p.Series = append(p.Series, off)
+		Series: all, Wide: true, Table: new(ParetoTable(points)),
 	}
 	return []chart.Plot{p}
 }

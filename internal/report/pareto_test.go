@@ -44,6 +44,35 @@ func TestKnee(t *testing.T) {
 	f("too few", documented[:2], -1, "")
 	f("one concurrency", []ParetoPoint{documented[0], documented[0], documented[0]}, -1, "")
 	f("none", nil, -1, "")
+	short := slices.Clone(documented)
+	short[1].short = true
+	f("one too short", short, -1, "whether there is a knee cannot be told: the run at concurrency 50 is too short to judge")
+	short[0].short, short[4].short = true, true
+	f("too short", short, -1, "the runs at concurrency 10, 50 and 500 are too short to judge")
+}
+
+// A sweep whose runs are too short is told as such: no knee, and no point that is called better or worse.
+func TestShortRunsAreNotJudged(t *testing.T) {
+	var runs []result.Run
+	for i, seconds := range []float64{1, 0.9, 2} { // of the same answers: the last run is the worst in both directions
+		run := result.Run{Settings: result.Settings{Concurrency: i + 1}}
+		for n := range 3 {
+			start := 1e9 + int64(float64(n)*seconds*1e9)
+			run.Rows = append(run.Rows, result.Row{
+				Phase: measure.Profiling, Outcome: measure.OK, Start: start, End: start + int64(seconds*1e9), Output: 10, ITL: 100 * seconds,
+			})
+		}
+		runs = append(runs, run)
+	}
+	p := HTML(runs)
+	if want := "Whether there is a knee cannot be told: the runs at concurrency 1, 2 and 3 are too short to judge."; p.Lead != want {
+		t.Errorf("got the headline %q, want %q", p.Lead, want)
+	}
+	points := []ParetoPoint{ParetoOf(runs[0]), ParetoOf(runs[1]), ParetoOf(runs[2])}
+	s := tradeOff(points)
+	if len(s.Plots[0].Series) != 1 || s.Plots[0].Series[0].Name != "too short to judge" || len(s.Plots[0].Series[0].X) != 3 {
+		t.Errorf("want all points among those too short to judge, got %+v", s.Plots[0].Series)
+	}
 }
 
 // 10 to 200 trade one rate for the other. 500 is worse than 200 in both by more than the intervals.
