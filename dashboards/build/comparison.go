@@ -83,7 +83,7 @@ func verdictNow() *panel {
 		"Fail: the candidate is worse by more than a tolerance; it stays until the evidence begins anew. Pass: no latency of requests that met no queue is longer by more than the tolerance, as a median; it can still become a fail. Blind: nothing is seen of latencies. All on the condition that equal servers wander by no more than the configured wander. With several shards all must agree, or the average of their evidence must suffice. Mode watch has no verdict: no change proven, better or worse.",
 		"ReplaydCandidateWorse",
 		query{`2 * ` + failed() + ` or on () ` + passed() + ` or on () 0 * group(` + fromComparison("verdict", "") + `)`, ""},
-		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `) or on () 6 * (` + blind() + `) or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
+		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `) or on () 6 * (` + blind() + ` and on () group(` + fromComparison("info", `,mode="watch"`) + `)) or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
 		word("0", "undecided", "orange").word("1", "pass", "green").word("2", "fail", "red").
 		word("3", "no change", "green").word("4", "better", "blue").word("5", "worse", "red").word("6", "blind", "orange").thresholds("text")
 	return p.option(object{"colorMode": "background", "textMode": "value", "justifyMode": "center", "text": object{"valueSize": 44}}).empty("no comparison")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -215,8 +216,12 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }
 
-// byName gives a series a color by its name: a workload, target or replica keeps it from panel to panel, whatever else is drawn.
+// byName gives a series a color by its name: a workload, target or replica keeps it from panel to panel, whatever else is drawn. Two names may
+// share a color, so it is not for the few names of other panels.
 const byName = "palette-classic-by-name"
+
+// named are the labels in the names of series that other panels draw, too.
+var named = regexp.MustCompile(`\{\{(workload|target|address|instance|gpu)\}\}`)
 
 // timeseries draws lines over time.
 func timeseries(title, unit, description, section string, queries ...query) *panel {
@@ -225,7 +230,10 @@ func timeseries(title, unit, description, section string, queries ...query) *pan
 		"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false,
 		"thresholdsStyle": object{"mode": "off"}, "stacking": object{"mode": "none", "group": "A"},
 	}
-	p.defaults()["color"] = object{"mode": byName}
+	p.defaults()["color"] = object{"mode": "palette-classic"}
+	if slices.ContainsFunc(queries, func(q query) bool { return named.MatchString(q.legend) }) {
+		p.defaults()["color"] = object{"mode": byName}
+	}
 	p.Options = object{
 		"legend":  object{"displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": []string{}},
 		"tooltip": object{"mode": "multi", "sort": "desc"},

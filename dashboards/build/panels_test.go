@@ -17,19 +17,18 @@ import (
 // Lines of workloads, targets, replicas, processes and GPUs differ in color, and each keeps its color from panel to panel: Grafana
 // takes it from the name. No override gives all of them one color.
 func TestColorsAreByName(t *testing.T) {
-	several := regexp.MustCompile(`\{\{(workload|target|address|instance|gpu)\}\}`)
 	names := map[string]bool{}
 	for name, b := range boards() {
 		for _, p := range b.all() {
 			if p.Type != "timeseries" {
 				continue
 			}
-			if mode := p.defaults()["color"].(object)["mode"]; mode != byName {
-				t.Errorf("%s: %q: want colors %s, got %s", name, p.Title, byName, mode)
-			}
 			for _, q := range p.Targets {
-				if !several.MatchString(q.LegendFormat) {
+				if !regexp.MustCompile(`\{\{(workload|target|address|instance|gpu)\}\}`).MatchString(q.LegendFormat) {
 					continue
+				}
+				if mode := p.defaults()["color"].(object)["mode"]; mode != byName {
+					t.Errorf("%s: %q: want colors %s, got %s", name, p.Title, byName, mode)
 				}
 				if regexp.MustCompile(`\{\{workload\}\}.*\{\{model\}\}`).MatchString(q.LegendFormat) {
 					names[q.LegendFormat] = true
@@ -186,4 +185,30 @@ func TestCoarseQuantilesAreTold(t *testing.T) {
 	if len(drawn) != len(wideBuckets) {
 		t.Errorf("want panels of all of %v, got %v", wideBuckets, drawn)
 	}
+}
+
+// The panel has one verdict. In mode verdict a blind comparison is undecided, and "Why" says that it is blind.
+func TestOneVerdict(t *testing.T) {
+	for _, p := range comparison().all() {
+		if p.Title != "Verdict" {
+			continue
+		}
+		for _, q := range p.Targets[1:] {
+			expr, err := parser.NewParser(parser.Options{}).ParseExpr(filled(q.Expr))
+			if err != nil {
+				t.Fatal(err)
+			}
+			parser.Inspect(expr, func(n parser.Node, above []parser.Node) error {
+				if s, ok := n.(*parser.VectorSelector); ok && s.Name == "replayd_comparison_blind" && !slices.ContainsFunc(above, func(n parser.Node) bool {
+					b, ok := n.(*parser.BinaryExpr)
+					return ok && b.Op == parser.LAND && strings.Contains(b.RHS.String(), `mode="watch"`)
+				}) {
+					t.Errorf("%s: want what is blind only in mode watch, got %s", q.RefID, q.Expr)
+				}
+				return nil
+			})
+		}
+		return
+	}
+	t.Error("want a panel Verdict, got none")
 }
