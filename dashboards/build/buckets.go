@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// A classic quantile is interpolated in its bucket: 4.75 s where a native one says 3.08 s. wideBuckets has for each histogram whose quantiles
-// are drawn a bucket where it matters, as in docs/reference/metrics.md.
+// A classic quantile is interpolated in its bucket: 4.75 s where a native one says 3.08 s. wideBuckets has for each
+// histogram whose quantiles are drawn a bucket where it matters, as in docs/reference/metrics.md.
 var wideBuckets = map[string]string{
-	"ttft": "2.5 to 5 s", "ttfat": "2.5 to 5 s", "ttft_from_due": "2.5 to 5 s", "tpot": "0.1 to 0.15 s", "itl": "0.1 to 0.15 s", "e2e": "2.5 to 5 s",
-	"lateness": "0.01 to 0.05 s", "lane_wait": "0.01 to 0.05 s", "session_wait": "0.01 to 0.05 s", "read_delay": "0.01 to 0.05 s",
-	"session_makespan": "120 to 300 s",
+	"ttft": "2.5 to 5 s", "ttfat": "2.5 to 5 s", "ttft_from_due": "2.5 to 5 s", "e2e": "2.5 to 5 s",
+	"tpot": "0.1 to 0.15 s", "itl": "0.1 to 0.15 s", "session_makespan": "120 to 300 s",
+	"lateness": "0.01 to 0.05 s", "lane_wait": "0.01 to 0.05 s", "session_wait": "0.01 to 0.05 s",
+	"read_delay": "0.01 to 0.05 s",
 }
 
 var (
-	classicQuantile  = regexp.MustCompile(`histogram_quantile\([\d.]+, sum by \(le\) \(rate\(replayd_(\w+)_seconds_bucket\{`)
+	classicQuantile  = regexp.MustCompile(`histogram_quantile\([\d.]+, sum by \(le\) \(rate\(replayd_(\w+)_seconds_bucket`)
 	recordedQuantile = regexp.MustCompile(`workload:replayd_(\w+)_seconds:quantile`)
 )
 
@@ -28,8 +29,8 @@ func (b *board) tellBuckets() {
 				unless, m = " unless native/latency.yaml is loaded", recordedQuantile.FindStringSubmatch(q.Expr)
 			}
 			if m != nil {
-				p.describe(" Quantiles are of classic buckets" + unless + ", so anywhere in a bucket, such as " + wideBuckets[m[1]] +
-					"; those of native histograms are within 10 %: see Histograms in docs/reference/metrics.md.")
+				p.describe(" Quantiles are of classic buckets" + unless + ", so anywhere in a bucket, such as " +
+					wideBuckets[m[1]] + "; those of native histograms are within 10 %: see Histograms in docs/reference/metrics.md.")
 				break
 			}
 		}

@@ -83,17 +83,20 @@ func verdictNow() *panel {
 		"Fail: the candidate is worse by more than a tolerance; it stays until the evidence begins anew. Pass: no latency of requests that met no queue is longer by more than the tolerance, as a median; it can still become a fail. Blind: nothing is seen of latencies. All on the condition that equal servers wander by no more than the configured wander. With several shards all must agree, or the average of their evidence must suffice. Mode watch has no verdict: no change proven, better or worse.",
 		"ReplaydCandidateWorse",
 		query{`2 * ` + failed() + ` or on () ` + passed() + ` or on () 0 * group(` + fromComparison("verdict", "") + `)`, ""},
-		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `) or on () 6 * (` + blind() + ` and on () group(` + fromComparison("info", `,mode="watch"`) + `)) or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
+		query{`5 * (` + changed("slower|more") + `) or on () 4 * (` + changed("faster|fewer") + `)
+  or on () 6 * (` + blind() + ` and on () group(` + fromComparison("info", `,mode="watch"`) + `))
+  or on () 3 * group(` + fromComparison("changed", "") + `)`, ""}).
 		word("0", "undecided", "orange").word("1", "pass", "green").word("2", "fail", "red").
 		word("3", "no change", "green").word("4", "better", "blue").word("5", "worse", "red").word("6", "blind", "orange").thresholds("text")
-	return p.option(object{"colorMode": "background", "textMode": "value", "justifyMode": "center", "text": object{"valueSize": 44}}).empty("no comparison")
+	return p.option(object{"colorMode": "background", "textMode": "value", "justifyMode": "center", "text": object{"valueSize": 32}}).empty("no comparison")
 }
 
-// skipped is the most frequent reason why blocks gave no latencies, where none of 15 minutes gave any. A comparison says that it is
-// blind after four times the usual time of a block, which is long where few blocks counted before.
+// skipped is the most frequent reason why blocks gave no latencies, where none of 15 minutes gave any. A comparison
+// says that it is blind after four times the usual time of a block, which is long where few blocks counted before.
 func skipped() string {
-	return `(topk(1, sum by (reason) (increase(` + fromComparison("blocks_skipped_total", "") + `[15m])) > 0) unless on () (sum(increase(` +
-		fromComparison("blocks_total", `,metric="e2e"`) + `[15m])) > 0))`
+	useful := `sum(increase(` + fromComparison("blocks_total", `,metric="e2e"`) + `[15m])) > 0`
+	return `(topk(1, sum by (reason) (increase(` + fromComparison("blocks_skipped_total", "") + `[15m])) > 0)
+  unless on () (` + useful + `))`
 }
 
 // reasons are the words of each reason why there is no verdict, and of why blocks are skipped.
@@ -124,9 +127,11 @@ func why() *panel {
 	p := stat("Why", "short",
 		"Mode verdict: the metrics with enough evidence for a fail, or the reason why there is no verdict; for the version: it holds for the version of the pods. Mode watch: the metrics that have changed. Blind: nothing is seen of latencies; with queues: lower the load (speed). Blocks are skipped: no block of 15 minutes had latencies; with void pairs: open Replay health. Blocks too much alike: take longer blocks (min_time). docs/reference/metrics.md explains each reason.",
 		"ReplaydCandidateWorse",
-		query{`(max by (reason) (` + fromComparison("undecided", `,reason!="few_blocks"`) + `) == 1 or max by (reason) (` + fromComparison("blind", "") + `) == 1 or (` +
-			waits + ` unless on () ` + skipped() + `)) unless on () ` + failed(), "{{reason}}"},
-		query{skipped() + ` and on () (` + waits + ` or ` + unchanged + `) unless on () (` + failed() + ` or ` + blind() + `)`, "skipped: {{reason}}"},
+		query{`(max by (reason) (` + fromComparison("undecided", `,reason!="few_blocks"`) + `) == 1
+  or max by (reason) (` + fromComparison("blind", "") + `) == 1
+  or (` + waits + ` unless on () ` + skipped() + `)) unless on () ` + failed(), "{{reason}}"},
+		query{skipped() + ` and on () (` + waits + ` or ` + unchanged + `)
+  unless on () (` + failed() + ` or ` + blind() + `)`, "skipped: {{reason}}"},
 		query{decisive() + ` >= on () group_left () ` + evidenceNeeded("worse") + ` and on () ` + failed(), "{{metric}} worse"},
 		query{passed(), "no latency is longer"},
 		query{`max by (scope) (` + fromComparison("scope", `,scope="pods"`) + `) == 1 and on () group(` + fromComparison("verdict", `,verdict=~"fail|pass"`) + ` == 1)`, "{{scope}}"},

@@ -94,8 +94,9 @@ func mean(name, selector string) string {
 	return fmt.Sprintf(`(%s / %s)`, sum(name+"_sum"), sum(name+"_count"))
 }
 
-// lacks says in a panel's legend which of its figures the engine does not publish: none of the series, by their full names, is there in the
-// whole time range although the engine is known. Without any engine metrics the panel has no such line. The line itself is not drawn.
+// lacks says in a panel's legend which of its figures the engine does not publish: none of the series, by their full
+// names, is there in the whole time range although the engine is known. Without any engine metrics the panel has no
+// such line. The line itself is not drawn.
 func (p *panel) lacks(figure string, series ...string) *panel {
 	there := make([]string, len(series))
 	for i, name := range series {
@@ -103,8 +104,9 @@ func (p *panel) lacks(figure string, series ...string) *panel {
 	}
 	legend := "{{engine}} does not publish " + figure
 	p.Targets = append(p.Targets, target{
-		RefID: string(rune('A' + len(p.Targets))), Datasource: prometheus(), LegendFormat: legend, Range: true, Interval: "$scrape",
-		Expr: fmt.Sprintf("0 * max by (engine) (replayd_engine_info{%s}) unless on () (%s)", onTarget, strings.Join(there, " or ")),
+		RefID: string(rune('A' + len(p.Targets))), Datasource: prometheus(), LegendFormat: legend, Range: true,
+		Interval: "$scrape",
+		Expr:     `0 * max by (engine) (replayd_engine_info{` + onTarget + `}) unless on () (` + strings.Join(there, " or ") + `)`,
 	})
 	pattern := "/ does not publish " + figure + "$/"
 	return p.colored(pattern, "text").override(pattern, "custom.lineWidth", 0, "custom.fillOpacity", 0,
@@ -197,7 +199,8 @@ func ofEngine() (first, more []*panel) {
 			"ReplaydClientEngineDisagree",
 			query{made, "engine"}, query{got, "client"}, query{all + " - " + got + " > 0.01", "replayd's other workloads"},
 			query{"clamp_min(" + made + " - " + all + ", 0)", "other clients"}).
-			colored("^engine$", orange).colored("^client$", blue).colored("^replayd's other workloads$", "super-light-blue").colored("^other clients$", "purple").
+			colored("^engine$", orange).colored("^client$", blue).colored("^other clients$", "purple").
+			colored("^replayd's other workloads$", "super-light-blue").
 			lacks("output tokens", "replayd_engine_generation_tokens_total"),
 	}
 	more = []*panel{

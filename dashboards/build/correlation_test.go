@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// A panel without a figure of the engine says which one the engine does not publish, where its page is read. The text in the place of a
-// panel without any line is for no page.
+// A panel without a figure of the engine says which one the engine does not publish, where its page is read. The text
+// in the place of a panel without any line is for no page.
 func TestMissingFiguresOfAnEngineAreTold(t *testing.T) {
 	promQL, told, router := parser.NewParser(parser.Options{}), 0, false
 	for _, p := range correlation().all() {
@@ -69,8 +69,8 @@ func labelOf(s []*labels.Matcher, name string) string {
 	return ""
 }
 
-// The engine's tokens are those of all clients. Other clients' are what is left when those of all of replayd's workloads on the target
-// are taken off, whichever workload and model are chosen.
+// The engine's tokens are those of all clients. Other clients' are what is left when those of all of replayd's
+// workloads on the target are taken off, whichever workload and model are chosen.
 func TestOtherClientsAreNotReplaydsWorkloads(t *testing.T) {
 	found := 0
 	for _, p := range correlation().all() {
@@ -84,7 +84,7 @@ func TestOtherClientsAreNotReplaydsWorkloads(t *testing.T) {
 			}
 			for _, s := range parser.ExtractSelectors(expr) {
 				found++
-				if workload, model := labelOf(s, "workload"), labelOf(s, "model"); workload+model != "" || labelOf(s, "target") == "" {
+				if labelOf(s, "workload")+labelOf(s, "model") != "" || labelOf(s, "target") == "" {
 					t.Errorf("%q: want all of the target's workloads, got %v", p.Title, s)
 				}
 			}

@@ -216,8 +216,8 @@ func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }
 
-// byName gives a series a color by its name: a workload, target or replica keeps it from panel to panel, whatever else is drawn. Two names may
-// share a color, so it is not for the few names of other panels.
+// byName gives a series a color by its name: a workload, target or replica keeps it from panel to panel, whatever else
+// is drawn. Two names may share a color, so it is not for the few names of other panels.
 const byName = "palette-classic-by-name"
 
 // named are the labels in the names of series that other panels draw, too.

@@ -40,7 +40,7 @@ func health() *board {
 
 	b.row("Engines and GPUs: are they scraped?")
 	for _, p := range []*panel{unread(), scrapeTime(), scrapeFailures()} {
-		b.put(8, 8, p.needs("No page of an engine or a GPU is scraped: see metrics.url and gpus in docs/reference/configuration.md."))
+		b.put(8, 8, p.needs("No page of an engine or a GPU: see metrics.url and gpus in docs/reference/configuration.md."))
 	}
 	return b.restNeeds("No request of this workload in this time, or Prometheus does not scrape the process.")
 }

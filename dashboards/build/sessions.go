@@ -7,7 +7,7 @@ import "fmt"
 func sessionPanels() []*panel {
 	all := []*panel{sessionOutcomes(), makespans(), sessionParts(), cachedOfSessions()}
 	for _, p := range all {
-		p.needs("No session has ended here: rows have no session, or sessions take longer. See Sessions in docs/reference/metrics.md.")
+		p.needs("No session has ended: rows have none, or they take longer. See Sessions in docs/reference/metrics.md.")
 	}
 	return all
 }

@@ -251,15 +251,16 @@ func TestEveryOutcomeHasItsMeaning(t *testing.T) {
 	}
 }
 
-// TestWideTablesScroll: a table of more than three columns scrolls in its card on a narrow screen, by touch and by keyboard. That of the
-// summary leaves columns out instead.
+// TestWideTablesScroll: a table of more than three columns scrolls in its card on a narrow screen, by touch and by
+// keyboard. That of the summary leaves columns out instead.
 func TestWideTablesScroll(t *testing.T) {
 	text, err := assets.ReadFile("assets/" + pageFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	scrolls := regexp.MustCompile(`<div class="wide" role="region" tabindex="0"[^>]*>$`)
-	if css := get(New(Options{}), http.MethodGet, "/live/live.css", nil).Body.String(); !strings.Contains(css, ".wide { overflow-x: auto; }") {
+	css := get(New(Options{}), http.MethodGet, "/live/live.css", nil).Body.String()
+	if !strings.Contains(css, ".wide { overflow-x: auto; }") {
 		t.Error("live.css: want .wide to scroll")
 	}
 	parts, found := strings.Split(string(text), "<table"), 0

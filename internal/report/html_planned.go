@@ -9,8 +9,8 @@ import (
 	"replayd/internal/result"
 )
 
-// attainmentTiles are the first tiles of a page, and one for its end. Without an SLO every ok request is good, so the attainments say less than
-// the latencies: they are one tile, at the end.
+// attainmentTiles are the first tiles of a page, and one for its end. Without an SLO every ok request is good, so the
+// attainments say less than the latencies: they are one tile, at the end.
 func attainmentTiles(r result.Run) (first, last []Tile) {
 	if r.Picked {
 		return nil, nil
@@ -30,10 +30,15 @@ func attainmentTiles(r result.Run) (first, last []Tile) {
 			{Name: "Service attainment", Text: number.Percent(l.Good, l.Eligible), Note: ofEligible},
 		}
 	} else {
-		last = []Tile{{Name: "Ok of expected", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected + "; there is no SLO"}}
+		last = []Tile{{
+			Name: "Ok of expected", Text: number.Percent(l.Good, l.Judged()), Note: ofExpected + "; there is no SLO",
+		}}
 	}
 	if n := l.Unsent(); n > 0 {
-		first = append(first, Tile{Name: "Never sent", Text: number.Whole(n), Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), result.WhyDropped(l)), Level: Bad})
+		first = append(first, Tile{
+			Name: "Never sent", Text: number.Whole(n), Level: Bad,
+			Note: fmt.Sprintf("%s of those expected: %s", number.Percent(n, l.Expected), result.WhyDropped(l)),
+		})
 	}
 	return first, last
 }

@@ -189,7 +189,8 @@ func tradeOff(points []ParetoPoint) Section {
 		s.Text = append(s.Text, "The number of GPUs is not known for every run, so the plot shows the total output instead of the output per GPU.")
 	}
 	s.Text = append(s.Text, fmt.Sprintf("The knee is the lowest concurrency that reaches %g %% of the highest output. "+
-		"A run is dominated if another run is better in both directions and their 95 %% intervals do not overlap. A run that is too short for intervals is not judged.", 100*kneeShare))
+		"A run is dominated if another run is better in both directions and their 95 %% intervals do not overlap. "+
+		"A run that is too short for intervals is not judged.", 100*kneeShare))
 	if text := Capacity(points); text != "" {
 		s.Text = append(s.Text, upper(text)+".")
 	}

@@ -59,7 +59,8 @@ func TestShortRunsAreNotJudged(t *testing.T) {
 		for n := range 3 {
 			start := 1e9 + int64(float64(n)*seconds*1e9)
 			run.Rows = append(run.Rows, result.Row{
-				Phase: measure.Profiling, Outcome: measure.OK, Start: start, End: start + int64(seconds*1e9), Output: 10, ITL: 100 * seconds,
+				Phase: measure.Profiling, Outcome: measure.OK, Start: start, End: start + int64(seconds*1e9),
+				Output: 10, ITL: 100 * seconds,
 			})
 		}
 		runs = append(runs, run)
@@ -70,8 +71,9 @@ func TestShortRunsAreNotJudged(t *testing.T) {
 	}
 	points := []ParetoPoint{ParetoOf(runs[0]), ParetoOf(runs[1]), ParetoOf(runs[2])}
 	s := tradeOff(points)
-	if len(s.Plots[0].Series) != 1 || s.Plots[0].Series[0].Name != "too short to judge" || len(s.Plots[0].Series[0].X) != 3 {
-		t.Errorf("want all points among those too short to judge, got %+v", s.Plots[0].Series)
+	drawn := s.Plots[0].Series
+	if len(drawn) != 1 || drawn[0].Name != "too short to judge" || len(drawn[0].X) != 3 {
+		t.Errorf("want all points among those too short to judge, got %+v", drawn)
 	}
 }
 

@@ -122,13 +122,15 @@ func rollouts() []comparison.Status {
 		p := canary.Pair{At: time.Unix(int64(i), 0)}
 		for side := range p.Requests {
 			d := time.Duration(100+i%7) * time.Millisecond
-			p.Requests[side] = canary.Request{Sent: p.At, First: p.At.Add(d), End: p.At.Add(2 * d), TTFT: d, TPOT: d / 10, E2E: 2 * d}
+			p.Requests[side] = canary.Request{
+				Sent: p.At, First: p.At.Add(d), End: p.At.Add(2 * d), TTFT: d, TPOT: d / 10, E2E: 2 * d,
+			}
 		}
 		c.Add(&p)
 	}
 	return []comparison.Status{{
-		Name: longName, Workload: "chat", Baseline: "vllm-0-24-0.inference.svc.cluster.local", Candidate: "canary", Options: o,
-		Epoch: time.Unix(0, 0), Judgment: c.Judge(),
+		Name: longName, Workload: "chat", Baseline: "vllm-0-24-0.inference.svc.cluster.local", Candidate: "canary",
+		Options: o, Epoch: time.Unix(0, 0), Judgment: c.Judge(),
 	}}
 }
 
