@@ -49,6 +49,9 @@ func newRole(noun, key, space string, table func() ([]Row, error), list []*Quant
 // unknown returns the error for a page without figures of the role's table. told is what the names on the page tell.
 func (r *Role) unknown(told string) error {
 	switch {
+	case told == "" && r.noun == "engine":
+		return errorOf(ReasonUnknown, "the metrics page of an unknown engine: map its families under metrics.map; a dcgm-exporter's "+
+			"page belongs under gpus, or to --gpu-telemetry")
 	case told == "":
 		return errorOf(ReasonUnknown, "the metrics page of an unknown %s: map its families under %s.map", r.noun, r.key)
 	case r.noun == "engine":
