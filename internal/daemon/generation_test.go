@@ -152,7 +152,7 @@ func TestBuildFaults(t *testing.T) {
 	want := `targets[1] "userin": url: want no user or password in it: use http.basic_auth
 workloads[1] "bad": trace.path: bad.jsonl:3: row: want a JSON object, got "oops" (invalid character 'o' looking for beginning of value)
 workloads[1] "bad": trace.path: bad.jsonl:4: input_length: want an integer ≥ 1, got 0
-workloads[2] "untimed": arrival: want a trace with timestamps for "exact", got one without
+workloads[2] "untimed": arrival: want a trace with timestamps for "exact", got one without: constant, poisson, gamma and concurrency need none
 workloads[3] "short": repeat.every: want more than 20ms, the length of the trace at speed 1, got 1ms
 workloads[4] "gone": trace.path: open gone.jsonl: no such file or directory
 workloads[5] "orphan": trace.path: open gone.jsonl: no such file or directory`

@@ -100,7 +100,7 @@ func (o *Options) checkSource(src Source) (f fault.List) {
 	span := src.Last - o.From
 	switch {
 	case o.Timed() && !src.HasTimestamps:
-		f.Add("arrival", "want a trace with timestamps for %q, got one without", o.Arrival)
+		f.Add("arrival", "want a trace with timestamps for %q, got one without: constant, poisson, gamma and concurrency need none", o.Arrival)
 	case o.Timed() && o.Speed >= 0.001 && float64(span+src.Tick)/o.Speed > float64(Longest):
 		f.Add("speed", "want one at which %v of trace last at most %v, got %v", span, Longest, o.Speed)
 	}

@@ -171,8 +171,8 @@ func TestNewNamesEveryFault(t *testing.T) {
 	f(src, func(o *Options) { *o = Options{} }, `arrival: want exact, spread, constant, poisson, gamma, users, concurrency or sessions, got ""`+"\n"+
 		`speed: want 0.001 to 1000, got 0`+"\n"+
 		`repeat.mode: want once, loop or cron, got ""`)
-	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without`)
-	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without`)
+	f(untimed, func(*Options) {}, `arrival: want a trace with timestamps for "exact", got one without: constant, poisson, gamma and concurrency need none`)
+	f(untimed, func(o *Options) { o.Arrival = Spread }, `arrival: want a trace with timestamps for "spread", got one without: constant, poisson, gamma and concurrency need none`)
 	f(src, func(o *Options) { o.Speed = 1001 }, `speed: want 0.001 to 1000, got 1001`)
 	f(src, func(o *Options) { o.Speed = 0.0009 }, `speed: want 0.001 to 1000, got 0.0009`)
 	f(src, func(o *Options) { o.Speed = math.NaN() }, `speed: want 0.001 to 1000, got NaN`)

@@ -71,6 +71,8 @@ func (p *pass) detect(line []byte, number int) (header bool, err error) {
 		return false, fmt.Errorf("%s:%d: header: want {\"schema\":\"%s\", …}, got %s", p.file.name, number, sessionsSchema, fault.Excerpt(line))
 	case named != Auto:
 		p.format = named
+	case line[0] == '[':
+		return false, fmt.Errorf("%s:%d: format: want a row a line, got a JSON list: jq -c '.[]' FILE makes lines of it", p.file.name, number)
 	case line[0] != '{':
 		return false, fmt.Errorf("%s:%d: format: want a row of Mooncake or Bailian ({\"timestamp\": …}), a header of Azure, BurstGPT, Vidur or SplitwiseSim, "+
 			"or names of the file's columns (--columns, trace.columns), got %s", p.file.name, number, fault.Excerpt(line))
