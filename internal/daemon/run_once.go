@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"sync"
@@ -46,6 +47,9 @@ type Once struct {
 	// in its error. 0: the run is not cut for that.
 	Patience time.Duration
 
+	// Limit is the time after the start of the plans at which requests in flight are aborted; 0: they are not.
+	Limit time.Duration
+
 	// Ended is called when all requests have ended, with their ledger, as on /metrics, and with what cut the run: ctx's
 	// cause, ErrUnreached or nil. /metrics is still served then.
 	Ended func(ledger measure.Ledger, cut error)
@@ -67,6 +71,17 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 		o.Engines.Overflow, o.Routers.Overflow, o.GPUs.Overflow = o.Meter.Overflow, o.Meter.Overflow, o.Meter.Overflow
 		o.BeforeFirst = pages.begin
 	}
+	hard, drop := context.WithCancel(hard)
+	defer drop()
+	work, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	flying, abort := context.WithCancel(hard) // pages are read after it all the same
+	defer abort()
+	endLimit := o.limit(func(why error) {
+		giveUp(why)
+		abort()
+	})
+	defer endLimit()
 	o.watchdog = newWatchdog(o.Log, o.note)
 	var limit <-chan struct{} // of a stop
 	limited := scarce.DescriptorLimit()
@@ -88,12 +103,8 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 		return err
 	}
 	process.Reloaded(nil, time.Now())
-	work, giveUp := context.WithCancelCause(ctx)
-	defer giveUp(nil)
-	hard, drop := context.WithCancel(hard)
-	defer drop()
 	pages.of = g
-	g.Start(work, hard)
+	g.Start(work, flying)
 	pages.beginBy(work)
 	limit = g.shared.ending.files
 	ready()
@@ -103,6 +114,9 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 		drop() // no request has a connection to drain
 	})
 	cut := g.outlast(work)
+	if errors.Is(cut, errLimit) {
+		cut = nil
+	}
 	endLookout()
 	pages.end(ctx, hard)
 	err = g.Close()
@@ -114,6 +128,31 @@ func (o Once) Run(ctx, hard context.Context) (err error) {
 		o.awaitLastScrape(ctx, address)
 	}
 	return err
+}
+
+// errLimit ends a run at its Limit, which is no failure.
+var errLimit = errors.New("the grace period is over")
+
+// limit has abort called at Limit, until the run ends.
+func (o *Once) limit(abort func(error)) (end func()) {
+	if o.Limit == 0 {
+		return func() {}
+	}
+	timer := time.AfterFunc(math.MaxInt64, func() {
+		o.Log.Info("the grace period is over: requests in flight are aborted")
+		abort(errLimit)
+	})
+	if epoch := o.Config.Workloads[0].Epoch; !epoch.IsZero() {
+		timer.Reset(time.Until(epoch) + o.Limit)
+	}
+	begin := o.BeforeFirst
+	o.BeforeFirst = func(ctx context.Context) {
+		if begin != nil {
+			begin(ctx)
+		}
+		timer.Reset(o.Limit)
+	}
+	return func() { timer.Stop() }
 }
 
 // prepare builds the generation and waits for its targets. All faults in files are reported before the wait.

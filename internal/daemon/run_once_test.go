@@ -209,3 +209,19 @@ func TestOnceErrors(t *testing.T) {
 		t.Errorf("want the address in use, got %v", err)
 	}
 }
+
+// A limit aborts requests in flight, which is no failure of the run: the server here never ends an answer.
+func TestOnceLimit(t *testing.T) {
+	g := newGate(t)
+	h := &heard{}
+	w := once("w", "gate", write(t, "trace.jsonl", rows(2)))
+	w.Prompt.Calibrate = false
+	var cut error
+	err := Once{
+		Options: h.options(conf([]config.Target{target("gate", g.url)}, w)), Started: nothing, Limit: time.Millisecond,
+		Ended: func(_ measure.Ledger, why error) { cut = why },
+	}.Run(t.Context(), t.Context())
+	if err != nil || cut != nil || h.outcomes["w ok"] != 0 {
+		t.Errorf("want no ok request and no error, got %v, %v, %v", h.outcomes, err, cut)
+	}
+}
