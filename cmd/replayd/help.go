@@ -9,8 +9,18 @@ import (
 	"replayd/internal/spelling"
 )
 
+// elsewhere has our commands for those of other programs: of aiperf, vllm, guidellm and inference-perf.
+var elsewhere = map[string]string{
+	"plot": "replayd report makes the page", "analyze-trace": "replayd trace analyze", "synthesize": "replayd trace synth makes traces",
+	"kube": "deploy/helm has a chart", "bench": "replayd run takes the flags of vllm bench serve",
+	"benchmark": "replayd run, with flags as in docs/how-to/from-vllm-bench.md", "inference-perf": "replayd run, with flags as in docs/how-to/from-vllm-bench.md",
+}
+
 // unknownCommand is the error of a name that is none of a command's commands.
 func unknownCommand(c *cobra.Command, name string) error {
+	if does := elsewhere[name]; does != "" && !c.HasParent() {
+		return fmt.Errorf("unknown command %q for %q: %s", name, c.CommandPath(), does)
+	}
 	var names []string
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {

@@ -247,6 +247,9 @@ client-side latencies (TTFT, TPOT, ITL, e2e, lateness, goodput) on /metrics.`,
 	root.PersistentFlags().Var(logLevel{level}, "log.level", "debug, info, warn or error")
 	root.PersistentFlags().Var(&w.format, "log.format", "auto (for people on a terminal, else logfmt), logfmt or json")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if args := c.Flags().Args(); !c.HasParent() && len(args) > 0 { // the flags are those of a command that there is none of
+			return noCommand(c, args)
+		}
 		return wrongInput(cli.FlagError(c, err))
 	})
 	cli.SetHelp(root)

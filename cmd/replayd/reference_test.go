@@ -37,7 +37,7 @@ Exit codes of every command:
 ` + "`serve --exit-when-done`" + ` has those of ` + "`run`" + `: [a daemon that ends](../how-to/ci-gate.md#a-daemon-that-ends).
 `
 
-// The page has every command with its flags. Flags of AIPerf that are refused are in internal/cli/not_taken.txt.
+// The page has every command with its flags. Flags of AIPerf that are refused are in internal/cli/foreign_flags.txt.
 func TestReferenceOfTheCommandLine(t *testing.T) {
 	got := reference(t)
 	if *update {
@@ -190,17 +190,23 @@ func aliasRows(t *testing.T, page *strings.Builder, run *cobra.Command) {
 		title, about string
 	}{
 		{cli.AIPerf, "AIPerf", "What differs, and the flags that are refused: [from AIPerf](../how-to/from-aiperf.md)."},
+		{cli.VLLM, "vllm bench serve", "What differs, and the flags that it has in common with others: [from vllm bench](../how-to/from-vllm-bench.md)."},
 		{cli.TraceReplay, "TraceReplay", "What differs: [from TraceReplay](../how-to/from-tracereplay.md)."},
 	} {
 		fmt.Fprintf(page, "\n### run: flags of %s\n\n%s With any of them, that program's defaults hold.\n\n", program.title, program.about)
 		rows(t, page, cli.Taken(run.Flags(), program.spelling))
 	}
-	page.WriteString("\n### run: second names of AIPerf's flags\n\n| flag | also |\n|---|---|\n")
-	also := map[string][]string{}
-	for second, first := range cli.SecondNames {
-		also[first] = append(also[first], "`--"+second+"`")
-	}
-	for _, first := range slices.Sorted(maps.Keys(also)) {
-		fmt.Fprintf(page, "| `--%s` | %s |\n", first, strings.Join(slices.Sorted(slices.Values(also[first])), ", "))
+	for _, names := range []struct {
+		title string
+		of    map[string]string
+	}{{"second names of AIPerf's flags", cli.SecondNames}, {"names of vllm bench serve", cli.VLLMNames}} {
+		fmt.Fprintf(page, "\n### run: %s\n\n| flag | also |\n|---|---|\n", names.title)
+		also := map[string][]string{}
+		for second, first := range names.of {
+			also[first] = append(also[first], "`--"+second+"`")
+		}
+		for _, first := range slices.Sorted(maps.Keys(also)) {
+			fmt.Fprintf(page, "| `--%s` | %s |\n", first, strings.Join(slices.Sorted(slices.Values(also[first])), ", "))
+		}
 	}
 }

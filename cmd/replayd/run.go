@@ -27,9 +27,10 @@ func newRun(w *world) *cobra.Command {
 		Long: `Replay a trace once, or send the load that the flags describe, and print a
 report.
 
-The command lines of aiperf profile and trace_replay.py are taken too, with the
-defaults that they have there: see --help-aliases. The report goes to stdout,
-progress and the log to stderr. The first SIGINT or SIGTERM lets requests in
+The command lines of aiperf profile, vllm bench serve and trace_replay.py are
+taken too, with the defaults that they have there: see --help-aliases. All of
+them are streamed; profile streams with --streaming alone, as in AIPerf. The
+report goes to stdout, progress and the log to stderr. The first SIGINT or SIGTERM lets requests in
 flight end, the second one cuts them; both print the report.
 
 Exit codes:
@@ -62,6 +63,9 @@ func (o *runCommand) run(c *cobra.Command, w *world, args []string) error {
 	r, err := o.Order(args)
 	if err != nil {
 		return wrongInput(err)
+	}
+	for _, note := range o.Notes {
+		w.log.Info("a flag changes nothing here", "flag", note[0], "because", note[1])
 	}
 	if len(r.Concurrency) > 1 {
 		return o.sweep(c, w, r)
@@ -102,6 +106,9 @@ func (o *runCommand) once(c *cobra.Command, w *world, r cli.Order) (*account, er
 	}
 	if !o.KeepTrying {
 		once.Patience = reachTime
+	}
+	if o.Cut {
+		once.Limit = max(o.Duration+o.Grace, 1)
 	}
 	if a.sampler != nil {
 		once.Sampler, once.SampleEvery = a.sampler, cli.SampleEvery

@@ -42,13 +42,17 @@ func (o *Flags) peerDefaults(who Spelling) {
 	unless("timeout-first-token", func() { t.Timeouts.FirstToken = 0 })
 	unless("timeout-stall", func() { t.Timeouts.Stall = 0 })
 	unless("timeout-total", func() { t.Timeouts.Total = longPatience })
-	unless("artifact-dir", func() { o.artifacts = "artifacts" })
-	if who == AIPerf {
-		unless("stream", func() { t.Stream = o.Aliases.streaming })
+	if who != VLLM {
+		unless("artifact-dir", func() { o.artifacts = "artifacts" })
+	}
+	if who != TraceReplay {
 		unless("arrival", func() { w.Arrival = "concurrency" })
 		w.KeepLane = true
+	}
+	if who == AIPerf { // run streams without --streaming, profile does not
+		unless("stream", func() { t.Stream = o.Aliases.streaming || !o.Profile && !o.given.Changed("streaming") })
 	} else {
-		o.Gaps = true // trace_replay.py's table shows them
+		o.Gaps = true // their table shows them
 	}
 }
 
@@ -75,12 +79,10 @@ func (o *Flags) takeAIPerf(path string) {
 		"--request-timeout-seconds", "want seconds > 0, got 0")
 	o.wrong.If(o.given.Changed("slice-duration") && a.Slice == 0, "--slice-duration", "want seconds > 0, got 0")
 	if o.given.Changed("slo-attainment-fraction") {
-		o.wrong.If(o.given.Changed("min-goodput"), "--slo-attainment-fraction", "want only one of it and --min-goodput")
 		o.Least = a.attainment
 	}
 	o.takeCacheBust()
 	if o.given.Changed("connection-reuse-strategy") {
-		o.wrong.If(o.given.Changed("connections"), "--connection-reuse-strategy", "want only one of it and --connections")
 		o.wrong.OneOf("--connection-reuse-strategy", a.reuse, "pooled", "never")
 		if a.reuse == "never" {
 			t.Connections = openai.ConnectionsEach
@@ -116,14 +118,12 @@ func (o *Flags) takeCacheBust() {
 func (o *Flags) takeEndpoint() {
 	a, t := &o.Aliases, &o.Target
 	if a.endpoint != "" {
-		o.wrong.If(t.Path != "", "--endpoint", "want only one of it and --endpoint-path")
 		t.Path = a.endpoint
 	}
 	switch {
 	case a.endpointType != "chat" && a.endpointType != "completions":
 		o.wrong.Add("--endpoint-type", "want chat or completions, got %q", a.endpointType)
 	case o.given.Changed("endpoint-type"):
-		o.wrong.If(o.given.Changed("api"), "--endpoint-type", "want only one of it and --api")
 		t.API = openai.API(a.endpointType)
 	}
 }
@@ -168,6 +168,7 @@ func (o *Flags) takeRows(path string) {
 		}
 		o.asAIPerf()
 	case a.inputFile != "":
+		o.wrong.If(named, "--format", "contradicts --custom-dataset-type %s: texts have no format of a trace", a.datasetType)
 		if !slices.Contains(textTypes, a.datasetType) {
 			o.wrong.Add("--custom-dataset-type",
 				"want mooncake_trace, burst_gpt_trace, bailian_trace, weka_trace, raw_payload, %s, got %q",
@@ -191,7 +192,7 @@ func (o *Flags) takeRows(path string) {
 	}
 	for _, flag := range madeUp {
 		if o.given.Changed(flag) && !w.Synthetic.Given() {
-			o.wrong.Add("--"+flag, "needs synthetic requests: remove the input file")
+			o.wrong.Add("--"+flag, "needs synthetic requests: leave out TRACE or the input file")
 			break // the others say the same
 		}
 	}
@@ -241,6 +242,7 @@ func (o *Flags) takeSynthetic() {
 		o.wrong.Add("--isl", "want a number ≥ 1, got %v", s.InputTokens)
 		s.InputTokens = 1 // one fault is enough
 	}
+	o.takeShares(s.Lengths)
 	o.wrong.If(s.OutputStddev > 0 && s.OutputTokens == 0, "--osl-stddev", "want --osl too")
 	if s.Requests < 0 || o.given.Changed("num-dataset-entries") && s.Requests == 0 {
 		o.wrong.Add("--num-dataset-entries", "want an integer ≥ 1, got %d", s.Requests)
@@ -253,6 +255,17 @@ func (o *Flags) takeSynthetic() {
 		s.InputTokens = 0
 	}
 	o.Workload.Synthetic = s
+}
+
+// takeShares refuses shares that are not percent of all requests, as AIPerf does.
+func (o *Flags) takeShares(lengths string) {
+	pairs, err := synth.ParsePairs(lengths)
+	total := 0.0
+	for _, p := range pairs {
+		total += p.Weight
+	}
+	o.wrong.If(lengths != "" && err == nil && math.Abs(total-100) > 1e-4,
+		"--sequence-distribution", "want shares that are 100 percent together, got %v", total)
 }
 
 // If no flag gives the number of requests, AIPerf 0.5 sends FewRequests, or in a closed loop FewRounds times the
@@ -281,6 +294,9 @@ func (o *Flags) extraBody() map[string]any {
 		var value any
 		if exactly(text, &value) != nil {
 			value = text
+		}
+		if _, twice := body[name]; twice {
+			o.wrong.Add("--extra-inputs", "want %s once, got it twice", name)
 		}
 		body[name] = value
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
@@ -75,9 +76,12 @@ func (o *Flags) takeTiming() {
 			"--request-rate", "want requests per second above 0, or inf, got %q", a.requestRate)
 		w.Arrival, w.Rate = schedule.Arrival(a.rateMode), rate
 		if o.given.Changed("arrival-smoothness") {
+			w.Burstiness = a.smoothness
+		}
+		if o.given.Changed("arrival-smoothness") || o.given.Changed("burstiness") {
 			o.wrong.If(o.given.Changed("arrival-pattern") && a.rateMode != "gamma",
 				"--arrival-smoothness", "needs --arrival-pattern gamma, got %q", a.rateMode)
-			w.Arrival, w.Burstiness = "gamma", a.smoothness
+			w.Arrival = "gamma"
 		}
 		o.wrong.If(w.Arrival != "poisson" && w.Arrival != "constant" && w.Arrival != "gamma",
 			"--arrival-pattern", "want poisson, constant or gamma, got %q", a.rateMode)
@@ -86,6 +90,11 @@ func (o *Flags) takeTiming() {
 		o.wrong.If(!(a.userRate > 0 && a.userRate <= 1e6),
 			"--user-centric-rate", "want requests per second above 0, got %v", a.userRate)
 		o.wrong.If(a.users < 1, "--num-users", "want an integer ≥ 1 with --user-centric-rate, got %d", a.users)
+	case o.given.Changed("rate") && !o.given.Changed("arrival"):
+		w.Arrival = "poisson"
+		if o.given.Changed("burstiness") {
+			w.Arrival = "gamma"
+		}
 	case a.users != 0:
 		o.wrong.Add("--num-users", "want --user-centric-rate too")
 	case a.rescale.Speedup != 1 && o.Workload.Trace.Path != "" && a.requestRate == "" && o.concurrency == "" && !o.given.Changed("arrival"):
@@ -93,15 +102,16 @@ func (o *Flags) takeTiming() {
 	case o.concurrency == "" && !o.given.Changed("arrival"):
 		o.concurrency = "1"
 		if strings.EqualFold(a.requestRate, "inf") {
-			o.concurrency = strconv.Itoa(unlimited)
+			o.concurrency = strconv.Itoa(min(cmp.Or(max(a.requestCount, w.Rows, 0), unlimited), unlimited))
 		}
 	}
 	for _, flag := range []string{"arrival-pattern", "arrival-smoothness"} {
 		o.wrong.If(o.given.Changed(flag) && a.requestRate == "", "--"+flag, "want --request-rate too")
 	}
 	o.takeWindow()
-	o.wrong.If(o.given.Changed("benchmark-duration") && o.duration == 0,
+	o.wrong.If(o.given.Changed("benchmark-duration") && o.Duration == 0,
 		"--benchmark-duration", "want seconds > 0, got 0")
+	o.takeGrace()
 	switch {
 	case a.requestCount < 0 || o.given.Changed("request-count") && a.requestCount == 0:
 		o.wrong.Add("--request-count", "want an integer ≥ 1, got %d", a.requestCount)
@@ -109,9 +119,23 @@ func (o *Flags) takeTiming() {
 		w.Rows = o.turnsInAll()
 	case a.requestCount > 0:
 		w.Rows = a.requestCount
-	case w.Synthetic.Given() && o.duration == 0 && w.Rows == 0:
-		w.Rows, o.Few = FewRequests, a.requestRate == "" && !o.given.Changed("user-centric-rate")
+	case w.Synthetic.Given() && o.Duration == 0 && w.Rows == 0:
+		w.Rows, o.Few = FewRequests, a.requestRate == "" && w.Rate == 0 && !o.given.Changed("user-centric-rate")
 	}
+}
+
+// takeGrace determines how long requests in flight may go on after --benchmark-duration (aiperf 0.13.0,
+// timing/phase/runner.py).
+func (o *Flags) takeGrace() {
+	if !o.given.Changed("benchmark-duration") {
+		o.wrong.If(o.given.Changed("benchmark-grace-period"), "--benchmark-grace-period", "want --benchmark-duration too")
+		return
+	}
+	if strings.EqualFold(o.Aliases.grace, "inf") {
+		return
+	}
+	o.fault("--benchmark-grace-period", (*secondsValue)(&o.Grace).Set(o.Aliases.grace))
+	o.Cut = true
 }
 
 // takeWindow determines which part of the file is sent.

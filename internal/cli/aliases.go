@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -20,6 +24,7 @@ const (
 	Own         Spelling = "replayd"
 	AIPerf      Spelling = "aiperf"      // `aiperf profile`, 0.5
 	TraceReplay Spelling = "tracereplay" // trace_replay.py
+	VLLM        Spelling = "vllm"        // `vllm bench serve`, 2026
 )
 
 // aliases are the flags of other load generators that run accepts, with their original meaning.
@@ -66,6 +71,10 @@ type aliases struct {
 	datasetPath            string
 	savePrompts, saveExcel bool
 	resultDir              string
+
+	grace       string // seconds, or inf
+	ignoreEOS   bool
+	servedModel string
 }
 
 // defaultAliases returns the aliases with their programs' defaults.
@@ -73,7 +82,7 @@ func defaultAliases() aliases {
 	return aliases{
 		endpointType: "chat", madeUp: config.Synthetic{InputTokens: 550, Turns: 1}, rateMode: "poisson", smoothness: 1,
 		rescale: synth.RescaleOptions{Speedup: 1, PrefixLen: 1, PromptLen: 1, PrefixRoot: 1}, cacheBust: "none", reuse: "pooled",
-		startFrom: 0.25, startTo: 0.75, host: "localhost", port: 8000, traceMode: "trace", datasetName: "sharegpt",
+		startFrom: 0.25, startTo: 0.75, host: "localhost", port: 8000, traceMode: "trace", datasetName: "sharegpt", grace: "30",
 	}
 }
 
@@ -114,7 +123,9 @@ func (o *Flags) ofAIPerf() Table {
 			{"request-count", "rows synthetic.requests", &a.requestCount, "requests to send; a shorter file repeats. 0: " +
 				"the file's; without a file 10, or twice --concurrency if more"},
 			{"num-sessions", "", &a.sessions, "conversations to send, all of the same number of turns"},
-			{"benchmark-duration", "duration", (*secondsValue)(&o.duration), "send for so many seconds"},
+			{"benchmark-duration", "duration", (*secondsValue)(&o.Duration), "send for so many seconds"},
+			{"benchmark-grace-period", "", &a.grace, "seconds after --benchmark-duration until requests in flight are cut, or inf; " +
+				"cut ones count in no latency"},
 			{"warmup-request-count", "warmup.requests", &a.warmupCount, "requests to send first, that count in no figure"},
 			{"user-centric-rate", "", &a.userRate, "requests per second of all users: each waits --num-users / rate seconds " +
 				"between turns"},
@@ -185,35 +196,96 @@ func (a *aliases) ofTraceReplay() Table {
 	}
 }
 
+// ofVLLM returns the flags that only vllm bench serve has.
+func (a *aliases) ofVLLM() Table {
+	return Table{
+		{string(VLLM), "workloads[0]", []Row{
+			{"ignore-eos", "", &a.ignoreEOS, "as --output exact, as it is with --dataset-name random anyway"},
+			{"served-model-name", "targets[0].model", &a.servedModel, "name of the model in requests, in place of --model"},
+		}},
+	}
+}
+
+// shared are flags that vllm bench serve has in common with AIPerf.
+var shared = []string{"endpoint", "request-rate", "header", "extra-inputs", "warmup-request-count", "wait-for-model-timeout"}
+
 // spelled returns the program whose flags were given. Flags of two programs contradict each other, except for the flags
-// of saving.
-func spelled(given *pflag.FlagSet) (Spelling, error) {
-	first := map[Spelling]string{}
-	given.Visit(func(f *pflag.Flag) {
-		who := Own
-		switch f.Value.(type) {
-		case refused:
-			who = AIPerf
-		case logLevel:
-		default:
-			if titles := f.Annotations[group]; len(titles) > 0 {
-				who = Spelling(titles[0])
+// of saving. Names of vllm bench serve that run's own flags have too decide only where there is no TRACE.
+func (o *Flags) spelled(path string) (Spelling, error) {
+	first, own := map[string]string{}, true // of the programs that have a flag, the first such flag
+	vllm := false                           // a name of vLLM's alone was typed
+	o.given.Visit(func(f *pflag.Flag) {
+		typed := cmp.Or(o.typed[f.Name], f.Name)
+		title := ""
+		if titles := f.Annotations[group]; len(titles) > 0 {
+			title = titles[0]
+		}
+		v, other := f.Value.(*foreign)
+		has := ""
+		switch _, level := f.Value.(logLevel); {
+		case level || isSaving(f.Name):
+		case other && (v.mark == '+' || v.accepted || v.who != "aiperf" && v.mark == 0):
+		case other && v.mark == '>':
+			has = "v"
+		case other:
+			has = "a"
+		case VLLMNames[typed] == f.Name && title != string(AIPerf):
+			vllm = true
+		case VLLMNames[typed] == f.Name && !slices.Contains(shared, f.Name), title == string(VLLM):
+			has = "v"
+		case title == string(AIPerf) && slices.Contains(shared, f.Name):
+			vllm = vllm || typed != f.Name
+			has = "av"
+		case title == string(AIPerf):
+			has = "a"
+		case title == string(TraceReplay) && strings.HasPrefix(f.Name, "trace-"):
+			has = "t"
+		case title == string(TraceReplay):
+			has = "tv"
+		}
+		if has != "" {
+			own = false
+			if first[has] == "" {
+				first[has] = typed
 			}
 		}
-		if first[who] == "" && !isSaving(f.Name) {
-			first[who] = f.Name
-		}
 	})
-	a, t := first[AIPerf], first[TraceReplay]
-	switch {
-	case a != "" && t != "":
-		return "", fmt.Errorf("--%s is a flag of aiperf and --%s one of trace_replay.py: want the flags of one of them", a, t)
-	case a != "":
-		return AIPerf, nil
-	case t != "":
-		return TraceReplay, nil
+	order := "avt" // where flags of several programs are the same
+	if path == "" && vllm || first["v"] != "" {
+		order = "vat"
 	}
-	return Own, nil
+	if path != "" {
+		order = "atv"
+	}
+	if own && (!vllm || path != "") {
+		return Own, nil
+	}
+	names := map[rune]Spelling{'a': AIPerf, 'v': VLLM, 't': TraceReplay}
+	for _, who := range order {
+		fits := true
+		for has := range first {
+			fits = fits && strings.ContainsRune(has, who)
+		}
+		if fits && (!o.Profile || who == 'a') {
+			return names[who], nil
+		}
+	}
+	return "", o.mixed(first)
+}
+
+// mixed returns the error of flags of several programs.
+func (o *Flags) mixed(first map[string]string) error {
+	programs := map[string]string{"a": "aiperf", "t": "trace_replay.py", "v": "vllm bench serve", "av": "vllm bench serve", "tv": "trace_replay.py and vllm bench serve"}
+	var all []string
+	for _, has := range slices.Sorted(maps.Keys(first)) {
+		if has != "av" {
+			all = append(all, fmt.Sprintf("--%s is a flag of %s", first[has], programs[has]))
+		}
+	}
+	if o.Profile {
+		return fmt.Errorf("profile has the flags of aiperf, but %s: want replayd run, or flags of aiperf alone", strings.Join(all, " and "))
+	}
+	return fmt.Errorf("%s: want the flags of one of them", strings.Join(all, " and "))
 }
 
 // isSaving reports whether a flag of trace_replay.py can be used with any spelling.

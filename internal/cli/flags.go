@@ -4,6 +4,9 @@ import (
 	"encoding"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,7 +35,9 @@ type Flags struct {
 	Profile bool // the command was called as profile: without flags of another program, AIPerf's defaults hold
 	tables  map[Spelling]Table
 	given   *pflag.FlagSet
-	wrong   fault.List // faults of the given flags, found so far
+	typed   map[string]string // by a flag's name, the other name of it that was typed
+	Notes   [][2]string       // given flags that change nothing, and what is so here
+	wrong   fault.List        // faults of the given flags, found so far
 
 	concurrency string // one or several numbers of requests in flight
 	Gpus        int
@@ -43,14 +48,16 @@ type Flags struct {
 	Gaps        bool
 	HelpAliases bool
 
-	duration time.Duration
+	Duration time.Duration // in which requests are due; 0: no end
 	Few      bool          // requests follows from the concurrency, as in AIPerf
 	Wait     time.Duration // --wait-ready
 	Hold     time.Duration
+	Grace    time.Duration // from the end of duration until requests in flight are cut
+	Cut      bool          // they are cut then
 
 	KeepTrying bool // go on even if no connection is ever made
 	SLO        string
-	goodput    string
+	goodput    joined
 	Least      float64
 }
 
@@ -58,10 +65,11 @@ type Flags struct {
 func NewFlags() *Flags {
 	o := &Flags{
 		Target: config.DefaultTarget(), Workload: config.DefaultWorkload(), Aliases: defaultAliases(),
-		shard: "0/1",
+		shard: "0/1", typed: map[string]string{},
 	}
 	o.Workload.Name = "run"
 	o.tables = map[Spelling]Table{Own: o.own(), AIPerf: o.ofAIPerf(), TraceReplay: o.Aliases.ofTraceReplay()}
+	o.tables[VLLM] = slices.Concat(o.Aliases.ofVLLM(), o.tables[TraceReplay], o.tables[AIPerf]) // the names of faults
 	return o
 }
 
@@ -157,7 +165,7 @@ func (o *Flags) own() Table {
 			{"cancel-after", "cancel.after", &l.Cancel.After, "time from the send to the cancellation, such as 500ms"},
 			{"start", "epoch", &o.Start, "start of the trace: RFC 3339 (rows due before now are left out) or next:1m (the " +
 				"next whole minute); empty: now"},
-			{"duration", "duration", &o.duration, "send the requests that are due within this time, such as 90s; 0: all"},
+			{"duration", "duration", &o.Duration, "send the requests that are due within this time, such as 90s; 0: all"},
 			{"lanes", "lanes", &l.Lanes, "most requests in flight"},
 			{"overload", "overload", (*string)(&l.Overload), "a request without a free lane: wait (up to --max-wait) or drop"},
 			{"max-wait", "max_wait", &l.MaxWait, "longest wait for a lane; 0: no limit"},
@@ -204,13 +212,15 @@ func (o *Flags) Add(c *cobra.Command) {
 	o.given = c.Flags()
 	o.tables[AIPerf].Add(c)
 	o.tables[TraceReplay].Add(c)
+	o.Aliases.ofVLLM().Add(c)
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
 	o.tables[Own].Add(c)
-	addNotTaken(c.Flags())
+	o.addForeign(c.Flags())
 	addLogLevels(c.Flags())
-	c.Flags().SetNormalizeFunc(firstName)
+	refuseSecond(c.Flags())
+	c.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName { return o.firstName(c, name) })
 	c.Flags().BoolVar(&o.HelpAliases, "help-aliases", false,
-		"show the flags of aiperf and trace_replay.py that run takes too")
+		"show the flags of aiperf, vllm bench serve and trace_replay.py that run takes too")
 }
 
 // Taken returns the flags of run that are another program's, in the order of definition.
@@ -229,9 +239,15 @@ func Taken(run *pflag.FlagSet, who Spelling) *pflag.FlagSet {
 
 // ShowAliases prints the flags of run that are other programs'.
 func ShowAliases(w io.Writer, run *pflag.FlagSet) error {
-	_, err := fmt.Fprintf(w, "%s:\n%s\n%s:\n%s\n",
-		"AIPerf 0.13 (aiperf profile). With any but those of the log its defaults hold: localhost:8000, chat, not streamed without --streaming,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts",
+	names := slices.Sorted(maps.Keys(VLLMNames))
+	for i, name := range names {
+		names[i] = fmt.Sprintf("--%s (--%s)", name, VLLMNames[name])
+	}
+	_, err := fmt.Fprintf(w, "%s:\n%s\n%s:\n%s      %s\n\n%s:\n%s\n",
+		"AIPerf 0.13 (aiperf profile). With any but those of the log its defaults hold: localhost:8000, chat,\nthe file's order at --concurrency 1 without --fixed-schedule, --artifact-dir artifacts; profile streams with --streaming alone",
 		Taken(run, AIPerf).FlagUsages(),
+		"vllm bench serve. With any of them and no TRACE its defaults hold: 127.0.0.1:8000, completions, 1000 requests of 1024 and 128 tokens at once.\nOf trace_replay.py's it has --backend to --dataset-path and the last two",
+		Taken(run, VLLM).FlagUsages(), strings.Join(names, "\n      "),
 		"trace_replay.py. With any of them but the last three its defaults hold: streamed, due by the trace",
 		Taken(run, TraceReplay).FlagUsages())
 	return err

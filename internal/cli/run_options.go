@@ -38,18 +38,23 @@ type Order struct {
 
 // Order evaluates the flags. Its error joins all faults.
 func (o *Flags) Order(args []string) (Order, error) {
-	o.wrong = nil
-	who, err := spelled(o.given)
+	o.wrong, o.Notes = nil, nil
+	path := ""
+	if len(args) > 0 {
+		path = args[0]
+	}
+	who, err := o.spelled(path)
 	if err != nil {
 		return Order{}, err
 	}
 	if who == Own && o.Profile {
 		who = AIPerf
 	}
-	o.refuse()
-	path := ""
-	if len(args) > 0 {
-		path = args[0]
+	if o.takeForeign() {
+		return Order{}, o.wrong.Err() // the other faults follow from these
+	}
+	for _, two := range sameMeaning {
+		o.wrong.If(o.given.Changed(two[0]) && o.given.Changed(two[1]), "--"+two[0], "want only one of it and --%s", two[1])
 	}
 	switch who {
 	case AIPerf:
@@ -58,6 +63,9 @@ func (o *Flags) Order(args []string) (Order, error) {
 	case TraceReplay:
 		o.peerDefaults(who)
 		o.takeTraceReplay(path)
+	case VLLM:
+		o.peerDefaults(who)
+		o.takeVLLM(path)
 	default:
 		o.Workload.Trace.Path = path
 	}
@@ -66,7 +74,7 @@ func (o *Flags) Order(args []string) (Order, error) {
 		o.Workload.Arrival = "sessions"
 	}
 	r.Concurrency = o.closed()
-	r.SLO = o.levels()
+	r.SLO = o.levels(who)
 	r.Table = o.layout(who)
 	o.saving(&r)
 	for _, p := range o.Percentiles {
@@ -82,7 +90,38 @@ func (o *Flags) Order(args []string) (Order, error) {
 		}
 		o.wrong.Add(name, "%s", f.Want)
 	}
+	for i, f := range o.wrong {
+		o.wrong[i].Key, o.wrong[i].Want = o.asTyped(f.Key), o.asTyped(f.Want)
+	}
 	return r, o.wrong.Err()
+}
+
+// sameMeaning are pairs of flags that say the same: of two values one would be lost.
+var sameMeaning = [][2]string{
+	{"endpoint", "endpoint-path"},
+	{"endpoint-type", "api"},
+	{"backend", "api"},
+	{"request-rate", "rate"},
+	{"request-count", "requests"},
+	{"random-seed", "seed"},
+	{"warmup-request-count", "warmup"},
+	{"arrival-smoothness", "burstiness"},
+	{"benchmark-duration", "duration"},
+	{"request-timeout-seconds", "timeout-total"},
+	{"wait-for-model-timeout", "wait-ready"},
+	{"slo-attainment-fraction", "min-goodput"},
+	{"connection-reuse-strategy", "connections"},
+	{"conversation-turn-delay-ratio", "turn-delay-scale"},
+	{"goodput", "slo"},
+	{"inter-turn-delay-cap-seconds", "turn-delay-max"},
+	{"fixed-schedule-start-offset", "from"},
+	{"fixed-schedule-end-offset", "to"},
+	{"request-cancellation-rate", "cancel"},
+	{"request-cancellation-delay", "cancel-after"},
+	{"trajectory-start-min-ratio", "start-within"},
+	{"trajectory-start-max-ratio", "start-within"},
+	{"streaming", "stream"},
+	{"served-model-name", "model"},
 }
 
 // closed reads --concurrency. With an arrival that has due times, --concurrency limits the requests in flight.
@@ -123,12 +162,14 @@ func (o *Flags) closed() []int {
 }
 
 // levels reads --slo and --goodput, in replayd's or AIPerf's spelling.
-func (o *Flags) levels() measure.SLO {
-	name, text := "--goodput", o.goodput
+func (o *Flags) levels(who Spelling) measure.SLO {
+	name, text := "--goodput", string(o.goodput)
+	if who == VLLM { // its bounds are in ms
+		text = vllmBound.ReplaceAllString(strings.ReplaceAll(text, "e2el", "e2e"), "${1}ms$2")
+	}
 	if o.SLO != "" {
 		name, text = "--slo", o.SLO
 	}
-	o.wrong.If(o.SLO != "" && o.goodput != "", "--goodput", "want only one of --slo and --goodput")
 	slo, err := measure.ParseSLO(text)
 	o.fault(name, err)
 	return slo
@@ -138,6 +179,9 @@ func (o *Flags) levels() measure.SLO {
 func (o *Flags) layout(who Spelling) string {
 	switch o.table {
 	case "":
+		if who == VLLM { // the table is the one of its own script, from before vllm bench
+			who = TraceReplay
+		}
 		return string(who)
 	case string(Own), string(AIPerf), string(TraceReplay):
 	default:
@@ -156,7 +200,7 @@ func (o *Flags) saving(r *Order) {
 	if a.saveExcel {
 		r.SaveExcel = filepath.Join(dir, export.XLSXName)
 	}
-	o.wrong.If(o.given.Changed("result-dir") && !a.savePrompts && !a.saveExcel,
+	o.wrong.If(o.given.Changed("result-dir") && !o.given.Changed("save-result") && !o.given.Changed("save-prompts"),
 		"--result-dir", "want --save-result or --save-prompts too: nothing else goes there")
 	o.wrong.If(a.Slice > 0 && r.Artifacts == "",
 		"--slice-duration", "want --artifact-dir too: the slices are files there")
@@ -194,7 +238,7 @@ func (o *Flags) config(slo measure.SLO) config.Config {
 	}
 	l.Target = t.Name
 	o.bounded(&l)
-	o.wrong.NotNegative("--duration", o.duration)
+	o.wrong.NotNegative("--duration", o.Duration)
 	o.wrong.NotNegative("--wait-ready", o.Wait)
 	o.wrong.NotNegative("--hold", o.Hold)
 	o.wrong.If(o.Hold > 0 && o.Listen == "",
@@ -220,13 +264,13 @@ func (o *Flags) bounded(l *config.Workload) {
 	l.Repeat.Mode = "once"
 	o.wrong.AtLeast("--requests", l.Rows, 0)
 	switch {
-	case o.duration <= 0:
+	case o.Duration <= 0:
 	case l.Timed():
-		if end := l.Trace.From + time.Duration(float64(o.duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
+		if end := l.Trace.From + time.Duration(float64(o.Duration)*l.Speed); l.Trace.To == 0 || end < l.Trace.To {
 			l.Trace.To = end
 		}
 	default:
-		l.Duration = o.duration
+		l.Duration = o.Duration
 	}
 }
 
@@ -246,6 +290,10 @@ func (o *Flags) takeMetricsPages(c *config.Config) {
 		c.Targets = append(c.Targets, t)
 	}
 	for _, page := range o.Aliases.gpuTelemetry {
+		if page == "dashboard" {
+			o.Notes = append(o.Notes, [2]string{"--gpu-telemetry", "reads GPUs where it has pynvml or addresses of dcgm-exporters"})
+			continue
+		}
 		g := config.DefaultGPU()
 		g.Interval = SampleEvery
 		g.Target = c.Targets[0].Name

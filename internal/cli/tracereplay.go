@@ -22,13 +22,7 @@ func (o *Flags) takeTraceReplay(path string) {
 		o.wrong.Add("--backend", "want vllm, sglang, lmdeploy, openai-chat or openai: "+
 			"others do not speak the OpenAI API, got %q", a.backend)
 	}
-	o.wrong.If(o.given.Changed("api") && a.backend != "", "--backend", "want only one of it and --api")
-	if o.given.Changed("url") && (o.given.Changed("host") || o.given.Changed("port")) {
-		o.wrong.Add("--host", "contradicts --url: want one of them")
-	} else if !o.given.Changed("url") {
-		t.URL = "http://" + hostPort(a.host, a.port)
-	}
-	o.wrong.If(a.port < 1 || a.port > math.MaxUint16, "--port", "want 1 to 65535, got %d", a.port)
+	o.takeAddress()
 	switch {
 	case path != "" && a.tracePath != "":
 		o.wrong.Add("--trace-path", "want it or TRACE, got both, %q and %q", a.tracePath, path)
@@ -60,6 +54,21 @@ func (o *Flags) takeTraceReplay(path string) {
 	default:
 		o.wrong.Add("--trace-mode", "want trace or benchmark, got %q", a.traceMode)
 	}
+}
+
+// takeAddress joins --host and --port.
+func (o *Flags) takeAddress() {
+	a := &o.Aliases
+	for _, flag := range []string{"port", "host"} {
+		if o.given.Changed("url") && o.given.Changed(flag) {
+			o.wrong.Add("--"+flag, "contradicts --url: want one of them")
+			return
+		}
+	}
+	if !o.given.Changed("url") {
+		o.Target.URL = "http://" + hostPort(a.host, a.port)
+	}
+	o.wrong.If(a.port < 1 || a.port > math.MaxUint16, "--port", "want 1 to 65535, got %d", a.port)
 }
 
 func hostPort(host string, port int) string {

@@ -41,11 +41,11 @@ func TestRefusedBeforeAnythingIsSent(t *testing.T) {
 		{file + "--fixed-schedule --request-rate 3", "--request-rate: contradicts --fixed-schedule"},
 		{made + "--request-rate 3 --user-centric-rate 1 --num-users 3", "--user-centric-rate: contradicts --request-rate"},
 		{file + "--fixed-schedule --arrival spread", "--arrival: contradicts --fixed-schedule"},
-		{file + "--isl 50", "--isl: needs synthetic requests: remove the input file"},
+		{file + "--isl 50", "--isl: needs synthetic requests: leave out TRACE or the input file"},
 		{"trace.jsonl " + file, "--input-file: want it or TRACE, got both"},
 		{"--trace-path trace.jsonl --url $ENDPOINT_URL --streaming", "want the flags of one of them"},
 		{"trace.jsonl --url $ENDPOINT_URL --concurrency 3 --lanes 4", "--lanes: contradicts --concurrency"},
-		{"trace.jsonl --url $ENDPOINT_URL --slo ttft:1s --goodput e2e:2s", "--goodput: want only one of --slo and --goodput"},
+		{"trace.jsonl --url $ENDPOINT_URL --slo ttft:1s --goodput e2e:2s", "--goodput: want only one of it and --slo"},
 		{made + "--fixed-schedule", "--fixed-schedule: want --input-file too"},
 		// Invalid numbers.
 		{made + "--request-rate -1", `--request-rate: want requests per second above 0, or inf, got "-1"`},

@@ -32,7 +32,7 @@ func TestFlagsOfAIPerf(t *testing.T) {
 			t.Errorf("--%s is neither taken nor refused", name)
 			continue
 		}
-		if _, no := f.Value.(refused); no {
+		if v, other := f.Value.(*foreign); other && v.mark == 0 {
 			refusals++
 		}
 		if isSwitch := f.NoOptDefVal != ""; isSwitch != (kind == "switch") && name != "stream" { // run's own flag, a switch
@@ -63,13 +63,13 @@ func TestRefusedFlags(t *testing.T) {
 	level := c.Flags().String("log.level", "info", "")
 	o := NewFlags()
 	o.Add(c)
-	args := []string{"--url", "u", "--ui", "dashboard", "--image-batch-size=2", "--auto-plot", "--speed", "0", "--verbose", "--isl", "100"}
+	args := []string{"--url", "u", "--plot-required", "--image-batch-size=2", "--num-profile-runs=2", "--speed", "0", "--verbose", "--isl", "100"}
 	if err := c.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
 	_, err := o.Order(c.Flags().Args())
 	for _, want := range []string{
-		"--ui: is not taken: a terminal gets a bar", "--image-batch-size: is not taken: text only", "--auto-plot: is not taken: replayd report makes the page",
+		"--plot-required: is not taken: replayd report makes a page", "--image-batch-size: is not taken: text only", "--num-profile-runs: is not taken: a command is one run",
 		"--speed: want 0.001 to 1000, got 0",
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
