@@ -30,8 +30,9 @@ report.
 The command lines of aiperf profile, vllm bench serve and trace_replay.py are
 taken too, with the defaults that they have there: see --help-aliases. All of
 them are streamed; profile streams with --streaming alone, as in AIPerf. The
-report goes to stdout, progress and the log to stderr. The first SIGINT or SIGTERM lets requests in
-flight end, the second one cuts them; both print the report.
+report goes to stdout, progress and the log to stderr. The first SIGINT or
+SIGTERM lets requests in flight end, the second one cuts them; both print the
+report.
 
 Exit codes:
   0    done

@@ -1,4 +1,4 @@
-// Package cli has the flags of run, compare, sim and trace synth, and those of aiperf profile and trace_replay.py, and
+// Package cli has the flags of run, compare, sim and trace synth, and those of aiperf profile, vllm bench serve and trace_replay.py, and
 // turns them into a configuration or options.
 package cli
 

@@ -82,7 +82,7 @@ func (p peer) run(t *testing.T) {
 	}
 	s.all, s.bodies = e.received(t), bodies()
 	p.judge(t, dir, s)
-	if strings.Contains(p.command(""), "replayd run") {
+	if c := p.command(""); strings.Contains(c, "replayd run") || strings.Contains(c, "replayd profile") {
 		s.agrees(t, dir)
 		s.recomputed(t, dir)
 		s.frozen(t, p.name, dir, p.open())
@@ -181,7 +181,7 @@ func (p peer) model() string {
 func (p peer) command(address string) string {
 	host, port, _ := strings.Cut(address, ":")
 	swaps := append(slices.Clone(p.cut),
-		"aiperf profile", "replayd run", "aiperf analyze-trace", "replayd trace analyze", "aiperf plot", "replayd report",
+		"aiperf profile", "replayd profile", "aiperf analyze-trace", "replayd trace analyze", "aiperf plot", "replayd report",
 		"python3 /trace_replay.py", "replayd run", "localhost:8000", address,
 		"--host 127.0.0.1 --port 8000", "--host "+host+" --port "+port, "--trace-path /", "--trace-path ./",
 	)
