@@ -24,11 +24,11 @@ func TestNeed(t *testing.T) {
 	if err := c.Warm(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	need.Set([]int{4}, nil)
+	need.Set([]int{4}, nil, nil)
 	open(4)
 	other := c.Need()
-	other.Set([]int{1}, []int{3})
-	if soon := need.Set([]int{1}, []int{2}); !slices.Equal(soon, []int{5}) {
+	other.Set([]int{1}, []int{3}, nil)
+	if soon := need.Set([]int{1}, []int{2}, nil); !slices.Equal(soon, []int{5}) {
 		t.Errorf("both need %v soon, want 5", soon)
 	}
 	open(2)

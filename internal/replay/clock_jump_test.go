@@ -244,7 +244,7 @@ func TestPause(t *testing.T) {
 			want(t, "position", s.Position, 15*time.Second)
 			want(t, "next loop", s.Next, 45*time.Second)
 			want(t, "paused", b.counter(t, "replayd_paused", ""), 1.0)
-			keep, ahead, _ := b.connections()
+			keep, ahead, _, _ := b.connections()
 			want(t, "connections for what will be dropped", keep[0]+ahead[0], 0)
 		})
 		time.AfterFunc(20*time.Second+50*time.Millisecond, func() { b.Pause(false) })

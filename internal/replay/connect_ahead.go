@@ -63,9 +63,9 @@ func (r *Runner) warm(ctx context.Context) {
 	looks := time.NewTicker(warmEvery)
 	defer looks.Stop()
 	for {
-		keep, soon, quiet := r.connections()
+		keep, soon, flying, quiet := r.connections()
 		// Requests report the failure when they cannot connect themselves.
-		_ = r.w.Client.Warm(ctx, need.Set(keep, soon)...)
+		_ = r.w.Client.Warm(ctx, need.Set(keep, soon, flying)...)
 		looks.Reset(max(warmEvery, quiet))
 		select {
 		case <-looks.C:
@@ -85,10 +85,11 @@ func (r *Runner) warm(ctx context.Context) {
 
 // connections returns for each pod how many connections the runner needs, those of its requests in flight included, for the rows that
 // are due within idle, and for those that are due soon. Turns of sessions and rows of a closed loop have no planned instant: for them
-// the runner keeps as many idle ones as it has lanes. quiet is for how long no row that was read needs another look.
-func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
+// the runner keeps as many idle ones as it has lanes. flying has those of its requests in flight alone. quiet is for how long no row that was read needs
+// another look.
+func (r *Runner) connections() (keep, soon, flying []int, quiet time.Duration) {
 	n := r.w.Client.NumPods()
-	keep, soon = make([]int, n), make([]int, n)
+	keep, soon, flying = make([]int, n), make([]int, n), make([]int, n)
 	idle, early := r.w.Client.Target().Idle, r.w.Client.Target().ConnectAhead
 	quiet = warmSeldom
 	r.mu.Lock()
@@ -96,7 +97,8 @@ func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
 	now := time.Now()
 	pods := make([]forecast, n)
 	for i := range pods {
-		pods[i] = forecast{flying: r.use.flying[i+1], took: r.use.took}
+		flying[i] = r.use.flying[i+1]
+		pods[i] = forecast{flying: flying[i], took: r.use.took}
 	}
 	rows, free := r.d.Soon(idle, now)
 	for row := range rows {
@@ -121,7 +123,7 @@ func (r *Runner) connections() (keep, soon []int, quiet time.Duration) {
 	}
 	r.mu.Unlock()
 	r.start(given)
-	return keep, soon, quiet
+	return keep, soon, flying, quiet
 }
 
 // isNear tells warm that a row was read after it has looked. The lock is held.

@@ -85,7 +85,7 @@ func TestGuard(t *testing.T) {
 			want(t, "in flight", b.counter(t, "replayd_requests_in_flight", ""), 2.0)
 			want(t, "guard_open", b.counter(t, "replayd_guard_open", "waiting"), 1.0)
 			want(t, "guard_open of all", b.counter(t, "replayd_guard_open", ""), 1.0)
-			keep, ahead, _ := b.connections()
+			keep, ahead, _, _ := b.connections()
 			want(t, "connections for what will be dropped", keep[0]+ahead[0], 0)
 		})
 		after(20*time.Second+150*time.Millisecond, func() { e.say(7, nil) }) // last seen by the row of 20.1 s
@@ -284,7 +284,7 @@ func TestGuardByErrors(t *testing.T) {
 			})
 		after(20*time.Second+50*time.Millisecond, func() {
 			want(t, "reason", strings.HasPrefix(b.State().Reason, "error_ratio 0.2"), true)
-			keep, ahead, _ := b.connections()
+			keep, ahead, _, _ := b.connections()
 			want(t, "connections for trials", max(keep[0], ahead[0]) <= 1, true)
 		})
 		b.run(t, t.Context(), t.Context())

@@ -154,13 +154,13 @@ const (
 )
 
 // Trim sets how many connections there may be, with those of requests, and closes idle ones beyond it: those that were unused for
-// longest first. It also closes those that were idle for too long and, every 40 ms, those on which bytes or the server's end came.
-func (s *Pool) Trim(most int, now time.Time, idle time.Duration) {
+// longest first. So many requests are flying: those that have not taken their connection yet find one. It also closes those that were idle for too long and, every 40 ms, those on which bytes or the server's end came.
+func (s *Pool) Trim(most, flying int, now time.Time, idle time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bounded, s.most = true, most
 	s.sweep(now, idle)
-	s.shed(max(0, most-s.busy))
+	s.shed(max(0, max(most, flying)-s.busy))
 	if now.Before(s.lookAt) {
 		return
 	}

@@ -24,7 +24,7 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 	now := time.Now()
 	// A look costs system calls: the next one is only made after a while, however many workloads ask.
 	var looked Pool
-	looked.Trim(2, now, idle)
+	looked.Trim(2, 0, now, idle)
 	put := func(s *Pool, c *Conn) {
 		s.Open()
 		s.Put(c)
@@ -38,7 +38,7 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 		after time.Duration
 		left  int
 	}{{0, 1}, {lookEvery - 1, 1}, {lookEvery, 0}} {
-		if looked.Trim(2, now.Add(c.after), idle); looked.Fresh(now, idle) != c.left {
+		if looked.Trim(2, 0, now.Add(c.after), idle); looked.Fresh(now, idle) != c.left {
 			t.Errorf("%v after a look: want %d left, got %d", c.after, c.left, looked.Fresh(now, idle))
 		}
 	}
@@ -47,8 +47,8 @@ func TestPoolNoticesTheServersEnd(t *testing.T) {
 		notice  func(*Pool)
 		missing int
 	}{
-		"used, looked at":  {put, func(s *Pool) { s.Trim(2, now, idle) }, 2},
-		"ahead, looked at": {add, func(s *Pool) { s.Trim(2, now, idle) }, 0},
+		"used, looked at":  {put, func(s *Pool) { s.Trim(2, 0, now, idle) }, 2},
+		"ahead, looked at": {add, func(s *Pool) { s.Trim(2, 0, now, idle) }, 0},
 		"used, taken":      {put, func(s *Pool) { s.Take(now, idle, 2) }, 2},
 		"ahead, taken":     {add, func(s *Pool) { s.Take(now, idle, 2) }, 0},
 	} {

@@ -99,7 +99,7 @@ func TestPoolIsTrimmed(t *testing.T) {
 		for _, c := range ahead {
 			s.Add(c)
 		}
-		s.Trim(4, time.Now(), idle)
+		s.Trim(4, 0, time.Now(), idle)
 		if isOpen(kept[0]) || !isOpen(kept[1]) || s.Fresh(time.Now(), idle) != 4 {
 			t.Error("want the first of those used closed, and no other")
 		}
@@ -107,15 +107,18 @@ func TestPoolIsTrimmed(t *testing.T) {
 		if put(more); s.Fresh(time.Now(), idle) != 5 {
 			t.Error("want one that was used added until the next look")
 		}
-		s.Trim(1, time.Now(), idle)
+		if s.Trim(0, 3, time.Now(), idle); s.Fresh(time.Now(), idle) != 3 {
+			t.Error("want one left for each request in flight, which has not taken it yet")
+		}
+		s.Trim(1, 0, time.Now(), idle)
 		if isOpen(kept[2]) || isOpen(more) || isOpen(ahead[0]) || s.Fresh(time.Now(), idle) != 1 {
 			t.Error("want one left")
 		}
 		<-time.After(idle)
-		if s.Trim(1, time.Now(), idle); s.Fresh(time.Now(), idle) != 0 {
+		if s.Trim(1, 0, time.Now(), idle); s.Fresh(time.Now(), idle) != 0 {
 			t.Error("want none left that was idle")
 		}
-		s.Trim(0, time.Now(), idle)
+		s.Trim(0, 0, time.Now(), idle)
 		last := pipe()
 		if put(last); isOpen(last) {
 			t.Error("want none kept where none is needed")
@@ -153,7 +156,7 @@ func TestPoolCounts(t *testing.T) {
 		for range 5 {
 			s.Open()
 		}
-		s.Trim(need, time.Now(), idle)
+		s.Trim(need, 0, time.Now(), idle)
 		for _, c := range out {
 			s.Put(c)
 		}
@@ -161,7 +164,7 @@ func TestPoolCounts(t *testing.T) {
 		for range 5 {
 			s.Drop()
 		}
-		if s.Trim(need, time.Now(), idle); s.Fresh(time.Now(), idle) != need {
+		if s.Trim(need, 0, time.Now(), idle); s.Fresh(time.Now(), idle) != need {
 			t.Errorf("%d are kept of the burst's, want %d", s.Fresh(time.Now(), idle), need)
 		}
 		if s.Release(true, time.Now()); s.Reserve(need+9, time.Now(), idle) != 0 {
