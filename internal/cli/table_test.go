@@ -18,7 +18,7 @@ import (
 
 // fileOnly are the keys that no flag sets, by section.
 const fileOnly = `
-web: config_file enable_lifecycle enable_pprof max_connections allowed_hosts
+web: config_file enable_lifecycle enable_pprof max_connections allowed_hosts external_url runbook_url dashboards_url
 : drain exit_when_done
 records: max_bytes keep gzip
 state: path

@@ -33,7 +33,7 @@ func TestShippedConfigurationsLoseNothing(t *testing.T) {
 		"example, public trace": {func(t *testing.T) config.Config { return load(t, "../../docs/replayd.example.yaml", public(t)) }, 70 * time.Minute},
 		"sidecar.md, public trace": {func(t *testing.T) config.Config {
 			return load(t, documented(t, "../../docs/how-to/sidecar.md"), public(t))
-		}, 21 * time.Hour},
+		}, 25 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
