@@ -33,7 +33,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.table, "table", "promise", "promise (false fails and passes), verdicts (how soon) or watch")
+	flag.StringVar(&o.table, "table", "verdicts", "verdicts (how soon) or watch")
 	flag.IntVar(&o.rollouts, "rollouts", 60, "for each line")
 	hours := flag.Float64("hours", 24, "of a rollout")
 	shares := flag.String("busy", "0.3,0.5,0.7,0.8,0.9,1", "shares of what the engine carries")
@@ -52,8 +52,8 @@ func main() {
 }
 
 func run(o options) error {
-	if !slices.Contains([]string{"verdicts", "promise", "watch"}, o.table) {
-		return fmt.Errorf("-table: want verdicts, promise or watch, got %q", o.table)
+	if !slices.Contains([]string{"verdicts", "watch"}, o.table) {
+		return fmt.Errorf("-table: want verdicts or watch, got %q", o.table)
 	}
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "canary-")
@@ -120,10 +120,7 @@ func run(o options) error {
 
 // line plays the rollouts of one load, engine and utilization.
 func (l *load) line(name string, engine sim.Options, o *options) error {
-	switch o.table {
-	case "promise":
-		return l.promise(name, engine, o.rollouts)
-	case "watch":
+	if o.table == "watch" {
 		return l.watched(name, engine, o.rollouts)
 	}
 	names := strings.Split(o.effects, ",")

@@ -192,3 +192,9 @@ func (l *load) watched(name string, engine sim.Options, rollouts int) error {
 	}
 	return nil
 }
+
+func newWatch() *canary.Comparison {
+	o := canary.Defaults()
+	o.Mode = canary.ModeWatch
+	return canary.New(o)
+}
