@@ -256,7 +256,7 @@ func TestKeyboard(t *testing.T) {
 			return { text: e.innerText.split('\n')[0], outline: getComputedStyle(e).outlineStyle, seen: r.top >= 0 && r.top < innerHeight } })()`, &focus)
 	}
 	var way []string
-	for range 14 {
+	for range 15 {
 		tab()
 		way = append(way, focus.Text)
 		if focus.Outline != "solid" || !focus.Seen {
@@ -264,7 +264,9 @@ func TestKeyboard(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Skip to the workloads", "Metrics", "Config", "Runbook", "tools", "chat", "Open all", "Close all", "chat", "All outcomes and drops", "The last 10 minutes in figures",
+		"Skip to the workloads", "Metrics", "Config", "Runbook", "tools", "chat", "Open all", "Close all",
+		"Metric\tRatio or excess\tInterval\tEvidence of worse", // the table scrolls
+		"chat", "All outcomes and drops", "The last 10 minutes in figures",
 		"tools", "All outcomes and drops", "The last 10 minutes in figures",
 	}
 	if !slices.Equal(way, want) {
