@@ -69,8 +69,8 @@ func labelOf(s []*labels.Matcher, name string) string {
 	return ""
 }
 
-// The engine's tokens are those of all clients. Other clients' are what is left when those of all of replayd's
-// workloads on the target are taken off, whichever workload and model are chosen.
+// The tokens of other clients are the engine's tokens less those of all of replayd's workloads on the target, for every
+// choice of workload and model.
 func TestOtherClientsAreNotReplaydsWorkloads(t *testing.T) {
 	found := 0
 	for _, p := range correlation().all() {

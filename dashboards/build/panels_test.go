@@ -131,8 +131,8 @@ func TestWhyKnowsSkippedBlocks(t *testing.T) {
 	}
 }
 
-// No panel is a bare "No data": each says what it needs, also those of rows that are closed. The row of what few
-// workloads have is closed.
+// No panel is a bare "No data": each names the data that it needs, in closed rows too. The row Sessions is closed, because
+// few workloads have sessions.
 func TestEmptyPanelsSayWhy(t *testing.T) {
 	closed := []string{}
 	for name, b := range boards() {

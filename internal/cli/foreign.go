@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreignFlags has flags of other programs that are none of run's: "[PROGRAM]", then a reason with its flags below it.
+// foreignFlags has flags of other programs that run does not have: "[PROGRAM]", then a reason with its flags below it.
 // Behind "+" the flags are taken, without effect; behind ">" they are keys of the body. "NAME=" has a value, "NAME" none,
 // "NAME=a|b" is taken with these values, and "NAME.*" are all flags that begin so.
 //

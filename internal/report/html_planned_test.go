@@ -96,7 +96,7 @@ func TestPlannedLoad(t *testing.T) {
 	}
 }
 
-// Without an SLO the latencies come first, and one tile at the end says what was ok of the expected. With one the
+// Without an SLO the latencies come first, and the last tile has the ok requests of the expected ones. With an SLO the
 // attainments are first.
 func TestTilesBeginWithWhatIsJudged(t *testing.T) {
 	run := result.Run{

@@ -70,7 +70,7 @@ func (h header) shown() string {
 	return text
 }
 
-// ofOthers reports whether a JSON object has no prompt by Mooncake's names, and a key that is none of Mooncake's.
+// ofOthers reports whether a JSON object has no key for a prompt that Mooncake has, and a key that Mooncake does not have.
 func (h header) ofOthers() bool {
 	known := dialect{graph: true}.layout(0).keys
 	return !slices.ContainsFunc(promptKinds[:], func(kind string) bool { return slices.Contains(h.names, kind) }) &&
