@@ -61,7 +61,8 @@ type Once struct {
 func (o Once) Run(ctx, hard context.Context) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	metrics.Link(reg, metrics.Links(o.Config.Web.Links()))
+	l := o.Config.Web.Links()
+	metrics.Link(reg, l.External, l.Runbook, l.Dashboards)
 	o.Meter = metrics.NewMeter(reg)
 	o.Meter.Overflow.LogTo(o.Log)
 	ready, address := func() {}, ""

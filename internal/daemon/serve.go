@@ -69,7 +69,8 @@ func (e *ErrBuild) Unwrap() error { return e.Err }
 func Serve(ctx, hard context.Context, o ServeOptions) (err error) {
 	reg := prometheus.NewRegistry()
 	process := metrics.NewProcess(reg, os.DirFS("/"), time.Now(), o.LogDropped)
-	metrics.Link(reg, metrics.Links(o.Config.Web.Links()))
+	l := o.Config.Web.Links()
+	metrics.Link(reg, l.External, l.Runbook, l.Dashboards)
 	engines, routers := scrape.NewCollector(reg, scrape.Engines), scrape.NewCollector(reg, scrape.Routers)
 	gpus, comparisons := gpu.NewCollector(reg), comparison.NewCollector(reg)
 	board := live.New(live.Options{

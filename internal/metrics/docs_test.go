@@ -31,7 +31,7 @@ func TestDocumentedSeriesAreThoseOnThePage(t *testing.T) {
 	maps.Copy(want, process)
 	reg := prometheus.NewPedanticRegistry()
 	NewProcess(reg, container, measuretest.Start, nil)
-	Link(reg, Links{})
+	Link(reg, "", "", "")
 	reg.MustRegister(visitors.NewDoor(func() int { return visitors.Most })) // of the page's server
 	m := NewMeter(reg)
 	o := levels

@@ -56,15 +56,12 @@ func NewProcess(reg prometheus.Registerer, root fs.FS, loaded time.Time, dropped
 	return p
 }
 
-// Links are addresses that links in alerts begin with; "": not known.
-type Links struct{ External, Runbook, Dashboards string }
-
-// Link registers the series of the links.
-func Link(reg prometheus.Registerer, l Links) {
+// Link registers the series of the addresses that links in alerts begin with; "": not known.
+func Link(reg prometheus.Registerer, external, runbook, dashboards string) {
 	o := prometheus.GaugeOpts(opts("web_info", "Where people reach this process, the runbook and the dashboards, for links in alerts."))
 	info := prometheus.NewGaugeVec(o, []string{"external_url", "runbook_url", "dashboards_url"})
 	reg.MustRegister(info)
-	info.WithLabelValues(l.External, l.Runbook, l.Dashboards).Set(1)
+	info.WithLabelValues(external, runbook, dashboards).Set(1)
 }
 
 // Reloaded records the result and time of a reload. After a failure the old configuration and its time stay.
