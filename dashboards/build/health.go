@@ -30,7 +30,7 @@ func health() *board {
 	b.put(8, 8, lateness(), laneWait(), sessionWait())
 
 	b.row("Load: is it the trace's?")
-	b.put(8, 8, sentAsExpected(), drops(), lanes(), accounted(), placeInLoop(), loops())
+	b.put(8, 8, sentAsExpected(), drops(), lanes(), accounted(), placeInLoop(), nextDue())
 
 	b.row("Answers: are they measured well?")
 	b.put(6, 8, readDelay(), mergedReads(), lengths(), meanings())
@@ -126,11 +126,12 @@ func placeInLoop() *panel {
 		set(object{"min": 0}).dashed("^loop$", "text")
 }
 
-func loops() *panel {
-	return timeseries("Loops completed", "short",
-		"Loops whose last request has ended, since the start of the process. It rises once in each loop. No step for longer than a loop: requests hang, or the process has restarted.", "How to read this",
-		query{`max ` + byProcess + ` (replayd_loops_completed_total{` + mine + `})`, "{{instance}}"}).
-		set(object{"min": 0, "decimals": 0}).custom(object{"lineInterpolation": "stepAfter"})
+func nextDue() *panel {
+	return timeseries("Time to the next request", "dthms",
+		"Time until the next row of the trace falls due, by process, and the part of each loop without rows, in gaps of over a minute. Minutes or hours: nothing is sent until then, because the trace or the schedule has no row, and no figure moves.", "How to read this",
+		query{`clamp_min(max ` + byProcess + ` (replayd_next_due_timestamp_seconds{` + mine + `}) - time(), 0)`, "{{instance}}"},
+		query{`max(replayd_loop_idle_ratio{` + mine + `} * replayd_loop_duration_seconds{` + mine + `})`, "without rows, in a loop"}).
+		set(object{"min": 0, "noValue": "no data, or a closed loop, whose requests follow answers"}).dashed("^without rows, in a loop$", "text")
 }
 
 func readDelay() *panel {
