@@ -16,30 +16,6 @@ import (
 	"replayd/internal/schedule"
 )
 
-// ordered evaluates a command line as run does.
-func ordered(t *testing.T, line string) (Order, error) {
-	t.Helper()
-	o := NewFlags()
-	c := &cobra.Command{Use: "run"}
-	o.Add(c)
-	if err := c.ParseFlags(InWords(words(line))); err != nil {
-		return Order{}, err
-	}
-	return o.Order(c.Flags().Args())
-}
-
-// words splits a line at blanks outside double quotes.
-func words(line string) (all []string) {
-	for i, part := range strings.Split(line, `"`) {
-		if i%2 == 1 {
-			all = append(all, part)
-		} else {
-			all = append(all, strings.Fields(part)...)
-		}
-	}
-	return all
-}
-
 func TestSpellingDecidesDefaults(t *testing.T) {
 	type want struct {
 		who      Spelling

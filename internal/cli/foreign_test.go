@@ -11,6 +11,36 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// typed parses a command line as run does. The level is that of --log.level.
+func typed(line string) (o *Flags, c *cobra.Command, level *string, err error) {
+	o, c = NewFlags(), &cobra.Command{Use: "run"}
+	level = c.Flags().String("log.level", "info", "")
+	o.Add(c)
+	return o, c, level, c.ParseFlags(InWords(words(line)))
+}
+
+// ordered evaluates a command line as run does.
+func ordered(t *testing.T, line string) (Order, error) {
+	t.Helper()
+	o, c, _, err := typed(line)
+	if err != nil {
+		return Order{}, err
+	}
+	return o.Order(c.Flags().Args())
+}
+
+// words splits a line at blanks outside double quotes.
+func words(line string) (all []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
+}
+
 // Every flag of AIPerf 0.13 is taken or refused with a reason, and consumes a value exactly if it does so there.
 func TestFlagsOfAIPerf(t *testing.T) {
 	text, err := os.ReadFile("testdata/aiperf_0.13_flags.txt")
@@ -59,15 +89,11 @@ func TestFlagsOfAIPerf(t *testing.T) {
 
 // One line of wrong flags is answered with all of its faults.
 func TestRefusedFlags(t *testing.T) {
-	c := &cobra.Command{Use: "run"}
-	level := c.Flags().String("log.level", "info", "")
-	o := NewFlags()
-	o.Add(c)
-	args := []string{"--url", "u", "--plot-required", "--image-batch-size=2", "--num-profile-runs=2", "--speed", "0", "--verbose", "--isl", "100"}
-	if err := c.ParseFlags(args); err != nil {
+	o, c, level, err := typed("--url u --plot-required --image-batch-size=2 --num-profile-runs=2 --speed 0 --verbose --isl 100")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.Order(c.Flags().Args())
+	_, err = o.Order(c.Flags().Args())
 	for _, want := range []string{
 		"--plot-required: is not taken: replayd report makes a page", "--image-batch-size: is not taken: text only", "--num-profile-runs: is not taken: a command is one run",
 		"--speed: want 0.001 to 1000, got 0",
@@ -87,11 +113,8 @@ func TestRefusedFlags(t *testing.T) {
 // AIPerf's names of levels set --log.level, and leave replayd's own defaults.
 func TestLogLevel(t *testing.T) {
 	for text, want := range map[string]string{"TRACE": "debug", "warning": "warn", "success": "info", "critical": "error"} {
-		c := &cobra.Command{Use: "run"}
-		level := c.Flags().String("log.level", "info", "")
-		o := NewFlags()
-		o.Add(c)
-		if err := c.ParseFlags([]string{"trace.jsonl", "--url", "http://u", "--log-level", text}); err != nil {
+		o, c, level, err := typed("trace.jsonl --url http://u --log-level " + text)
+		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := o.Order(c.Flags().Args())

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"replayd/internal/measure"
 )
 
@@ -65,22 +63,20 @@ func TestGivenTwice(t *testing.T) {
 		"--isl 5 --isl 5":                      "",
 		"--isl 5 --extra-inputs a:1 --extra-inputs b:1 --goodput ttft:1s --goodput e2e:2s": "",
 	} {
-		c := &cobra.Command{Use: "run"}
-		NewFlags().Add(c)
+		_, c, _, err := typed(line)
 		got := ""
-		if err := c.ParseFlags(words(line)); err != nil {
+		if err != nil {
 			got = FlagError(c, err).Error()
 		}
 		if got != want {
 			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
-	o, c := NewFlags(), &cobra.Command{Use: "run"}
-	o.Add(c)
-	if err := c.ParseFlags(words("--url a:1 --isl 5 --ui simple --workers-max 3 --no-gpu-telemetry --gpu-telemetry=dashboard")); err != nil {
+	o, _, _, err := typed("--url a:1 --isl 5 --ui simple --workers-max 3 --no-gpu-telemetry --gpu-telemetry=dashboard")
+	if err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.Order(nil)
+	_, err = o.Order(nil)
 	var noted []string
 	for _, n := range o.Notes {
 		noted = append(noted, n[0])
@@ -98,12 +94,11 @@ func TestGrace(t *testing.T) {
 		"--isl 5 --benchmark-duration 3 --benchmark-grace-period inf": -1,
 		"--isl 5 --duration 3s":                                       -1,
 	} {
-		o, c := NewFlags(), &cobra.Command{Use: "run"}
-		o.Add(c)
-		if err := c.ParseFlags(words(line)); err != nil {
+		o, _, _, err := typed(line)
+		if err != nil {
 			t.Fatal(err)
 		}
-		_, err := o.Order(nil)
+		_, err = o.Order(nil)
 		if err != nil || o.Cut != (want >= 0) || o.Cut && o.Grace != want {
 			t.Errorf("%s: cut %v after %v, %v; want %v", line, o.Cut, o.Grace, err, want)
 		}
