@@ -115,6 +115,9 @@ func (o *compareCommand) printWander(w *world, p *comparePage, last *canary.Judg
 		return &exitError{exitUndecided, fmt.Errorf("no wander in %v", o.Longest)}
 	}
 	fmt.Fprintf(w.out, "pairs: %d, void: %d\nwander: %s\n", last.Pairs.Judged, last.Pairs.Void, found.Text())
+	if text := cmp.Or(last.UnequalLoads(), last.UnknownLoads()); text != "" {
+		fmt.Fprintf(w.out, "loads: %s\n", text)
+	}
 	if cut, ok := errors.AsType[*signaled](err); ok { // what was measured is told, and that it is less than was asked for
 		return &exitError{cut.code(), fmt.Errorf("%w before the end of %v", err, o.Longest)}
 	}

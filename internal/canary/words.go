@@ -8,7 +8,12 @@ import (
 )
 
 // Text says the verdict of a comparison, its meaning, and on what condition it holds.
-func (j *Judgment) Text(o Options) string { return j.sentence(o) + j.loads() }
+func (j *Judgment) Text(o Options) string {
+	if text := j.UnequalLoads(); text != "" {
+		return j.sentence(o) + ". Loads differ: " + text
+	}
+	return j.sentence(o)
+}
 
 func (j *Judgment) sentence(o Options) string {
 	if len(j.Watch) > 0 {
@@ -31,13 +36,13 @@ func (j *Judgment) sentence(o Options) string {
 // maxOthers is the greatest difference between the shares of other clients on both sides that is not told.
 const maxOthers = 0.1
 
-// loads says that the servers have not had the same load besides; "": it is not known that they have not.
-func (j *Judgment) loads() string {
+// UnequalLoads says that the servers have not had the same load besides; "": it is not known that they have not.
+func (j *Judgment) UnequalLoads() string {
 	base, cand := j.Others[Baseline], j.Others[Candidate]
 	if !(math.Abs(base-cand) > maxOthers) {
 		return ""
 	}
-	return fmt.Sprintf(". Loads differ: other clients got %s of the candidate's output tokens, and %s of the baseline's", percent2(cand), percent2(base))
+	return fmt.Sprintf("other clients got %s of the candidate's output tokens, and %s of the baseline's", percent2(cand), percent2(base))
 }
 
 // UnknownLoads says of which sides no page tells what other clients have got; "": of none.
