@@ -54,6 +54,14 @@ func (t *Tally) excess() float64 {
 	return float64(t.Candidate-t.Baseline) / float64(t.Pairs)
 }
 
+// known is the excess, NaN without a pair.
+func (t *Tally) known() float64 {
+	if t.Pairs == 0 {
+		return math.NaN()
+	}
+	return t.excess()
+}
+
 // Add adds the bit of a block. At an alarm it returns the blocks since the change, by the bettor that has won most since it last began, and the
 // detector begins anew.
 func (d *Detector) Add(one bool, block Span) (since Span, alarm bool) {

@@ -136,7 +136,7 @@ func (t *test) hasFailed(failLog10 float64) bool {
 func (t *test) total() float64 {
 	all := t.Before
 	all.add(t.All)
-	return all.excess()
+	return all.known()
 }
 
 // passes says whether the evidence of a pass was enough, and what has come since the latest restart does not speak against it. A ratio that was low

@@ -203,3 +203,22 @@ func TestExcessToPass(t *testing.T) {
 		t.Errorf("after 60 blocks: %d were estimated, and it took %d", told, blocks)
 	}
 }
+
+// A share has no excess before it has a block: 0 would say that the servers are equal.
+func TestExcessWithoutBlocks(t *testing.T) {
+	judge := func(mode Mode) Judgment {
+		o := Defaults()
+		o.Mode = mode
+		return New(o).Judge()
+	}
+	for _, s := range judge(ModeVerdict).Metrics {
+		if !s.Metric.IsLatency() && !math.IsNaN(s.Excess) {
+			t.Errorf("%s: the excess is %v", s.Metric, s.Excess)
+		}
+	}
+	for _, s := range judge(ModeWatch).Watch {
+		if !s.Metric.IsLatency() && !math.IsNaN(s.Excess) {
+			t.Errorf("watch, %s: the excess is %v", s.Metric, s.Excess)
+		}
+	}
+}

@@ -107,7 +107,7 @@ type MetricState struct {
 	Ratio, Lower, Upper float64
 	Bound               Bound     // of a ratio that is more, or less, than Ratio
 	Changed             time.Time // when the ratio changed, so that there is no interval; zero: it has not
-	Excess              float64   // of a share: the candidate's less the baseline's
+	Excess              float64   // of a share: the candidate's less the baseline's; NaN without a block
 	ExcessUpper         float64   // of a share: a bound that a pass needs at or below the tolerance
 	Failed, Passed      bool
 }

@@ -192,7 +192,7 @@ type WatchState struct {
 
 	Blocks      int     // the latest ones, at most 60, of which the next two figures are
 	Ratio       float64 // of a latency: candidate ÷ baseline, as a median; NaN: unknown
-	Excess      float64 // of a share: the candidate's less the baseline's
+	Excess      float64 // of a share: the candidate's less the baseline's; NaN without a block
 	Correlation float64 // of neighbors among the latest 500 blocks; NaN: below 50
 	Dependent   bool    // neighboring blocks are too much alike to be evidence: alarms are withheld
 }
@@ -221,7 +221,7 @@ func (w *watched) state() WatchState {
 		for _, t := range w.tallies {
 			sum.add(t)
 		}
-		s.Excess = sum.excess()
+		s.Excess = sum.known()
 	}
 	return s
 }
