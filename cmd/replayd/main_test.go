@@ -1,14 +1,23 @@
 package main
 
 import (
+	"flag"
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // The scripts run the real command line in a separate process.
+// Scripts wait for most of their time, so two go on at once on one core too: else the package takes almost the 10 minutes that go
+// gives it on a busy machine.
 func TestMain(m *testing.M) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		if err := flag.Set("test.parallel", "2"); err != nil {
+			panic(err)
+		}
+	}
 	testscript.Main(m, map[string]func(){"replayd": main})
 }
 
