@@ -48,7 +48,7 @@ type section struct {
 
 var (
 	heading  = regexp.MustCompile(`<h([12]) id="([^"]*)">(.*)</h[12]>`)
-	relative = regexp.MustCompile(`<a href="([^"#:][^":]*)"`)
+	relative = regexp.MustCompile(`(?s)<a href="([^"#:][^":]*)">(.*?)</a>`)
 	// What may hold the name of an alert that is no word of a sentence: headings, links, code.
 	alertName = regexp.MustCompile(`(?s)<(?:h2|a|code)[ >].*?</(?:h2|a|code)>|\bReplayd\w+`)
 )
@@ -88,12 +88,13 @@ func renderRunbook(markdown string, pages []web.LandingLinks) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// documentLink returns the begin of a link to another document, which is not of this server: its title names it, and
-// where the documents are published it leads there.
+// documentLink returns a link to another document, which is not of this server. Where the documents are not published it is the
+// document's name.
 func documentLink(link string) string {
-	file := path.Join("docs/reference", relative.FindStringSubmatch(link)[1])
+	parts := relative.FindStringSubmatch(link)
+	file, text := path.Join("docs/reference", parts[1]), parts[2]
 	if address := reference.Document(file); address != "" {
-		return `<a href="` + address + `" title="` + file + `"`
+		return `<a href="` + address + `">` + text + "</a>"
 	}
-	return `<a title="` + file + `"`
+	return text + " (" + file + ")"
 }

@@ -67,8 +67,7 @@ func TestRunbookRendersMarkdownAlone(t *testing.T) {
 	}
 	for _, want := range []string{
 		"<p><a href=\"#group\">Group</a></p>\n<ul>\n<li><a href=\"#replayddown\">ReplaydDown</a></li>\n</ul>",
-		`<h2 id="replayddown">ReplaydDown</h2>`, `See <a href="#replayddown">ReplaydDown</a>, <a`,
-		`title="docs/reference/metrics.md#up">metrics</a>`, `<a href="#replayddown">below</a>`,
+		`<h2 id="replayddown">ReplaydDown</h2>`, `See <a href="#replayddown">ReplaydDown</a>, metrics (docs/reference/metrics.md#up)`, `<a href="#replayddown">below</a>`,
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("want %s in the page", want)
