@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
+	"replayd/internal/canary"
+	"replayd/internal/cli"
 	"replayd/internal/measure"
 )
 
@@ -26,6 +30,40 @@ func TestUnmeasured(t *testing.T) {
 		l := measure.Ledger{Good: c.good, Unjudged: c.unjudged, Expected: c.expected, Outcomes: map[measure.Outcome]int64{measure.OK: c.ok}}
 		if got := unmeasured(l, c.least); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
+		}
+	}
+}
+
+// Other clients on one of two equal servers are a cause of wander, so --aa tells them.
+func TestWanderTellsLoads(t *testing.T) {
+	blocks := make([]canary.Block, 60)
+	for i := range blocks {
+		for m := range blocks[i].Metrics {
+			blocks[i].Metrics[m].Ratio = 1
+		}
+	}
+	for _, c := range []struct {
+		last canary.Judgment
+		want string
+	}{
+		{canary.Judgment{}, ""},
+		{canary.Judgment{Others: [2]float64{0.1, 0.15}}, ""},
+		{
+			canary.Judgment{Others: [2]float64{0.1, 0.35}},
+			"loads: other clients got 35 % of the candidate's output tokens, and 10 % of the baseline's\n",
+		},
+		{
+			canary.Judgment{Unread: [2]bool{true, true}},
+			"loads: nothing is known of other clients: the metrics pages of both sides were not read, or count no output tokens\n",
+		},
+	} {
+		var out bytes.Buffer
+		o := compareCommand{cli.NewCompare()}
+		if err := o.printWander(&world{out: &out}, &comparePage{blocks: blocks}, &c.last, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); !strings.HasSuffix(got, c.want) || strings.Contains(got, "loads: ") != (c.want != "") {
+			t.Errorf("got %q, want %q at the end", got, c.want)
 		}
 	}
 }
