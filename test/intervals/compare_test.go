@@ -100,6 +100,8 @@ var missed = []miss{
 	{"service: ReplaydTargetDown", `workload="long answers"`, []string{third60}},
 	// It ends 45 s before it fires at 15 s. Of a window of 5 minutes only 4 are between scrapes, so it fires sooner.
 	{"service_lag: ReplaydTargetDown", `workload="short"`, []string{"1m0s", third60}},
+	// An outage of just the 5 minutes that the windows have: at 15 s it is a minute too short to fire.
+	{"service_recovery: recovery", ` of 5m"`, []string{"30s", "1m0s", third30, third60}},
 	// The first scrape is missing, and with it a part of the first restart.
 	{"measurement: counters of series that are new", `target="u"`, []string{third30}},
 }
