@@ -38,11 +38,14 @@ func of(ttft, itl time.Duration) sim.Options {
 	return o
 }
 
+// An outage begins so long after the start. Until it is over the engine refuses connections.
+type outage struct{ at, long time.Duration }
+
 // play runs a daemon with an engine for a virtual time. It returns what a Prometheus that scrapes the daemon at an
 // interval would have stored, and the last page.
-func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options,
-	long time.Duration,
-) (r *outside.Recording, last outside.Page) {
+func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options, long time.Duration, outages ...outage) (
+	r *outside.Recording, last outside.Page,
+) {
 	t.Helper()
 	r = &outside.Recording{Interval: every}
 	synctest.Test(t, func(t *testing.T) {
@@ -80,6 +83,10 @@ func play(t *testing.T, c config.Config, every time.Duration, engine sim.Options
 		ctx, stop := context.WithCancel(t.Context())
 		at := time.Now()
 		g.Start(ctx, t.Context())
+		for _, o := range outages {
+			time.AfterFunc(o.at, func() { wire.Die(true) })
+			time.AfterFunc(o.at+o.long, func() { wire.Die(false) })
+		}
 		for end := at.Add(long); at.Before(end); at = at.Add(every) {
 			<-time.After(time.Until(at))
 			synctest.Wait()
