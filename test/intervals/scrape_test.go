@@ -3,6 +3,7 @@ package intervals_test
 import (
 	"math"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -77,8 +78,14 @@ func (p page) gone(from, to time.Duration) bool {
 	return false
 }
 
-// scrape stores what the scraper sees of a page.
+// recorded says whether a series is on no page, because a rule records it.
+func (p page) recorded() bool { return strings.Contains(p.labels.Get(model.MetricNameLabel), ":") }
+
+// scrape stores what the scraper sees of a page. What a rule records is stored as the test has it.
 func (s scraper) scrape(p page, into *memory) error {
+	if p.recorded() {
+		s = scraper{every: p.own}
+	}
 	last := -s.every
 	end := time.Duration(len(p.values))*p.own + 2*s.every // a marker at the end is seen by a later scrape
 	for n := 0; time.Duration(n)*s.every < end; n++ {
